@@ -1,0 +1,2 @@
+// Package module is the part of the project that touches Caddy.
+package module

@@ -1,0 +1,2 @@
+// Package selection decides which replica a request goes to.
+package selection
