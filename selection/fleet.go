@@ -57,9 +57,11 @@ func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Boo
 	b.Reason = reason(request, estimates, best)
 	f.mu.Unlock()
 
-	if request.Work != Light {
-		b.claim = f.residency.Book(b.replica.slot, request.Blocks)
+	blocks := request.Blocks
+	if request.Work == Light {
+		blocks = nil
 	}
+	b.claim = f.residency.Book(b.replica.slot, blocks)
 	return b
 }
 

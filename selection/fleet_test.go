@@ -95,7 +95,7 @@ func TestWarmReplicaIsChosenUntilItsQueueCostsMore(t *testing.T) {
 	second.End(at(11*time.Second), Usage{})
 
 	// Work queued at the warm replica outweighs the prefix.
-	for range 10 {
+	for range 4 {
 		f.Place(at(20*time.Second), chat(rand.Uint64N(1<<30)+2, 60_000), []string{warm})
 	}
 	third := f.Place(at(20*time.Second), chat(1, 8000), addresses(4))
