@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
@@ -19,9 +20,10 @@ const callVar = "cache_aware.call"
 // request may do at the same time is guarded in attempt.
 type call struct {
 	http    *http.Request // the handler's clone, the same for every attempt
+	body    *replayBody
 	request selection.Request
 	unread  error // why no prompt could be read
-	attempt *attemptObserver
+	attempt *bookedAttempt
 }
 
 // callOf returns the call that a request belongs to, reading its prompt on
@@ -29,8 +31,8 @@ type call struct {
 // and the replica of the failed attempt is avoided.
 func (c *CacheAware) callOf(r *http.Request) *call {
 	if known, ok := caddyhttp.GetVar(r.Context(), callVar).(*call); ok && known.http == r {
-		c.openBody(r)
 		known.giveUp()
+		openBody(r, c.MaxPrompt, c.state.bodies)
 		return known
 	}
 	fresh := &call{http: r}
@@ -53,9 +55,9 @@ func (k *call) giveUp() {
 // begin hands the attempt to the observing transport. Should the transport
 // never hear of it, the end of the request closes it.
 func (k *call) begin(booking *selection.Booking) {
-	k.attempt = &attemptObserver{booking: booking}
+	k.attempt = &bookedAttempt{booking: booking, started: time.Now()}
 	k.attempt.stop = context.AfterFunc(k.http.Context(), k.attempt.abandon)
-	caddyhttp.SetVar(k.http.Context(), attemptVar, k.attempt)
+	setAttempt(k.http, k.attempt)
 }
 
 // annotate offers what is known of the call as placeholders and in the access

@@ -159,7 +159,7 @@ func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w h
 	if reason != "" {
 		booking.Reason = reason
 	}
-	call.begin(r, booking)
+	call.begin(booking)
 	if c.Explain && w != nil {
 		w.Header().Set(explainHeader, explanation(booking))
 	}

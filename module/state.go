@@ -13,6 +13,10 @@ import (
 // minIndexMemory is the least that makes a working index.
 const minIndexMemory = 1 << 20
 
+// bodyMemory bounds all copies of request bodies together, in bytes. Beyond it
+// bodies stream through after their first kilobytes.
+const bodyMemory = 512 << 20
+
 // states holds what is known of replicas, by name. It outlives single
 // configurations: a reload acquires the new policy's share before the old one
 // lets go of its own.
@@ -22,6 +26,7 @@ var states = caddy.NewUsagePool()
 type state struct {
 	fleet  *selection.Fleet
 	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
+	bodies *bodyBudget
 }
 
 func newState(indexMemory int64) (*state, error) {
@@ -36,6 +41,7 @@ func newState(indexMemory int64) (*state, error) {
 	return &state{
 		fleet:  selection.NewFleet(store, binary.LittleEndian.Uint64(seed[:8])),
 		secret: binary.LittleEndian.Uint64(seed[8:]),
+		bodies: newBodyBudget(bodyMemory),
 	}, nil
 }
 

@@ -26,10 +26,13 @@ type failures struct {
 	models [modelCells]decayed
 }
 
-// price is the extra cost in seconds: 1 s after one fresh failure, 5 s after
+// price is the extra cost of a request for a model, in seconds: 1 s after one fresh failure, 5 s after
 // two, 21 s after three, and so on.
 func (f *failures) price(model int, now time.Time) float64 {
-	count := f.whole.get(now, failureHalfLife) + f.models[model].get(now, failureHalfLife)
+	return failurePrice(f.whole.get(now, failureHalfLife) + f.models[model].get(now, failureHalfLife))
+}
+
+func failurePrice(count float64) float64 {
 	if count < 0.01 {
 		return 0
 	}
