@@ -76,7 +76,7 @@ func (r *rig) load() {
 		upstreams = append(upstreams, e.Addr())
 	}
 	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
-	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Global: "log {\nlevel DEBUG\n}"}); err != nil {
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site}); err != nil {
 		r.t.Fatal(err)
 	}
 }

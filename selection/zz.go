@@ -1,0 +1,3 @@
+package selection
+
+func NewRistrettoStore(b int64) (Store, error) { return NewMapStore(), nil }
