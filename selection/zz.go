@@ -1,3 +1,0 @@
-package selection
-
-func NewRistrettoStore(b int64) (Store, error) { return NewMapStore(), nil }
