@@ -108,12 +108,23 @@ func (d *document) scanValue() error {
 		return d.enter(kindObject)
 	case '[':
 		if end := numbersEnd(d.body[d.at:]); end > 0 {
-			d.at += end
-			return d.add(kindNumbers, d.at-end, d.at)
+			return d.scanNumbers(end)
 		}
 		return d.enter(kindArray)
 	}
 	return d.scanLiteral(c)
+}
+
+func (d *document) scanNumbers(n int) error {
+	start := d.at
+	d.at += n
+	if err := d.add(kindNumbers, start, d.at); err != nil {
+		return err
+	}
+	if d.body[d.at-1] != ']' {
+		return errShort
+	}
+	return nil
 }
 
 func (d *document) scanString(k kind) error {
