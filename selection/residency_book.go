@@ -1,0 +1,207 @@
+package selection
+
+// Book records that a request with these blocks is sent to the replica. Until
+// its claim ends they are pinned: no eviction touches them. Blocks that the
+// replica does not surely hold are pending until the first token. The next
+// Match sees the booking.
+//
+// When the index has no room left, the end of the chain goes unrecorded.
+// Book never returns nil.
+func (r *Residency) Book(slot Slot, blocks []Block) *Claim {
+	c := r.cache(slot)
+	if c == nil {
+		return &Claim{ended: true}
+	}
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	if r.closed {
+		return &Claim{ended: true}
+	}
+	b := booking{residency: r, cache: c, slot: slot, caches: *r.caches.Load()}
+	r.makeRoom(len(blocks))
+	nodes := b.resolve(blocks)
+	claim := b.pin(blocks, nodes)
+	r.enter(b.fresh)
+	return claim
+}
+
+// booking is the work of one call of Book.
+type booking struct {
+	residency *Residency
+	cache     *replicaCache
+	slot      Slot
+	caches    []*replicaCache
+	horizon   horizon
+	fresh     []*node // made by this call
+
+	covered uint32 // generated tokens not yet matched to the reply's blocks
+	missing int64  // tokens that the replica must compute
+	regrets int64  // those that a replica held and evicted, while no other holds them
+	loser   *replicaCache
+}
+
+// resolve finds or makes the nodes of blocks, up to where room ends.
+func (b *booking) resolve(blocks []Block) []*node {
+	nodes := make([]*node, 0, len(blocks))
+	for i := range blocks {
+		n := b.node(blocks, i)
+		if n == nil {
+			b.residency.memory.refused.Add(uint64(len(blocks) - i))
+			break
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// node returns the node for blocks[i], nil if there is no room for a new one.
+func (b *booking) node(blocks []Block, i int) *node {
+	r := b.residency
+	if n := r.store.get(blocks[i].Key); n != nil && !n.gone() {
+		return n
+	}
+	fresh := newNode(blocks, i)
+	bytes := fresh.memory() + r.store.overhead()
+	if !r.memory.reserve(bytes) {
+		return nil
+	}
+	n := r.store.add(fresh)
+	if n != fresh {
+		r.memory.free(bytes)
+		return n
+	}
+	b.fresh = append(b.fresh, fresh)
+	return n
+}
+
+// pin adds the pins of one request to nodes.
+func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
+	c := b.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	claim := &Claim{residency: b.residency, cache: c, slot: b.slot, born: c.recency.epoch()}
+	b.horizon = c.horizon()
+	room := c.recency.capacity - c.recency.pinned - c.recency.total
+	for i := 0; i < len(nodes); i++ {
+		switch b.pinNode(nodes[i]) {
+		case pinGone:
+			if nodes[i] = b.node(blocks, i); nodes[i] != nil {
+				i--
+				continue
+			}
+			fallthrough
+		case pinNoRoom:
+			b.residency.memory.refused.Add(uint64(len(nodes) - i))
+			nodes = nodes[:i]
+		}
+	}
+	c.publish()
+	claim.nodes = nodes
+	claim.evicted = max(0, b.missing-max(0, room))
+	claim.regrets, claim.loser = b.regrets, b.loser
+	return claim
+}
+
+type pinResult int
+
+const (
+	pinned pinResult = iota
+	pinGone
+	pinNoRoom
+)
+
+// pinNode adds a pin to one node.
+func (b *booking) pinNode(n *node) pinResult {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.gone() {
+		return pinGone
+	}
+	i, ok := n.search(b.slot)
+	if !ok {
+		if !b.residency.fit(n) {
+			return pinNoRoom
+		}
+		i, _ = n.search(b.slot) // fit may have moved it
+	}
+	had := levelAbsent
+	if ok {
+		had = b.horizon.level(&n.holders[i])
+	}
+	b.count(n, had)
+	h := b.hold(n, i, ok)
+	b.cover(n, h)
+	if had < levelPending {
+		h.pending = true
+	}
+	h.pins++
+	n.flags.Or(nodeUsed)
+	return pinned
+}
+
+// hold returns the slot's holder at place i with its tokens counted as pinned.
+func (b *booking) hold(n *node, i int, ok bool) *holder {
+	re := &b.cache.recency
+	var h *holder
+	if ok {
+		h = &n.holders[i]
+	} else {
+		h = n.insert(i, holder{slot: b.slot, epoch: b.horizon.oldest - 1})
+	}
+	if !b.horizon.pinned(h) {
+		h.pins, h.pending, h.pinned = 0, false, re.epoch()
+		re.add(h.epoch, -int64(n.tokens))
+		re.pinned += int64(n.tokens)
+	}
+	return h
+}
+
+// count adds up the tokens to compute, and the regretted ones among them.
+func (b *booking) count(n *node, had level) {
+	tokens := n.tokens
+	if n.reply() {
+		known := min(tokens, b.covered)
+		b.covered -= known
+		tokens -= known
+	}
+	if had >= levelMaybe || tokens == 0 {
+		return
+	}
+	b.missing += int64(tokens)
+	if loser := b.ghost(n); loser != nil {
+		b.regrets += int64(tokens)
+		if b.loser == nil {
+			b.loser = loser
+		}
+	}
+}
+
+// ghost returns a replica that held n and evicted it, the booked one if it did,
+// and nil if there is none or some replica holds n.
+func (b *booking) ghost(n *node) (loser *replicaCache) {
+	for i := range n.holders {
+		h := &n.holders[i]
+		c := b.caches[h.slot]
+		switch c.horizon().level(h) {
+		case levelAbsent:
+		case levelGhost:
+			if loser == nil || h.slot == b.slot {
+				loser = c
+			}
+		default:
+			return nil
+		}
+	}
+	return loser
+}
+
+// cover notes how many generated tokens the blocks after n may match.
+func (b *booking) cover(n *node, h *holder) {
+	if n.reply() {
+		return
+	}
+	b.covered = 0
+	if h.tail > 0 && b.horizon.age(h.tailEpoch) >= levelMaybe {
+		b.covered = h.tail
+	}
+}

@@ -1,0 +1,226 @@
+package selection
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	// A booking visits this many nodes for each node it makes, and some more,
+	// so that nodes leave soon after their time.
+	visitsPerNode, visitsPerBooking = 4, 8
+	// With little memory left it visits more, so that every node has been
+	// visited before none is left.
+	visitsPerNodeWhenShort = 16
+)
+
+// memory counts the bytes of nodes against the store's limit. Nothing is
+// allocated without having been reserved, so the limit holds whatever comes.
+type memory struct {
+	limit int64 // 0: unlimited
+	used  atomic.Int64
+
+	refused, evicted atomic.Uint64
+}
+
+func (m *memory) reserve(bytes int64) bool {
+	if used := m.used.Add(bytes); m.limit > 0 && used > m.limit {
+		m.used.Add(-bytes)
+		return false
+	}
+	return true
+}
+
+func (m *memory) free(bytes int64) { m.used.Add(-bytes) }
+
+// need says how much a sweep must let go.
+type need int
+
+const (
+	needNothing need = iota // what no replica holds or remembers
+	needGhosts              // what no replica holds
+	needUnused              // what is not pinned and was not used since the last visit
+)
+
+// need is needGhosts with less than an eighth of the memory left, and
+// needUnused with less than a sixteenth left after bytes more.
+func (m *memory) need(bytes int64) need {
+	left := m.limit - m.used.Load() - bytes
+	switch {
+	case m.limit == 0 || left > m.limit/8:
+		return needNothing
+	case left > m.limit/16:
+		return needGhosts
+	}
+	return needUnused
+}
+
+// clock is the list of all nodes, in the order of their next visit.
+type clock struct {
+	mu          sync.Mutex
+	first, last *node
+	length      int
+}
+
+func (c *clock) push(n *node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.last == nil {
+		c.first = n
+	} else {
+		c.last.next = n
+	}
+	c.last = n
+	c.length++
+}
+
+// pop returns nil when the clock is empty.
+func (c *clock) pop() *node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := c.first
+	if n == nil {
+		return nil
+	}
+	if c.first = n.next; c.first == nil {
+		c.last = nil
+	}
+	n.next = nil
+	c.length--
+	return n
+}
+
+func (c *clock) len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.length
+}
+
+// enter puts new nodes on the clock and visits old ones in proportion.
+func (r *Residency) enter(fresh []*node) {
+	for _, n := range fresh {
+		r.clock.push(n)
+	}
+	need := r.memory.need(0)
+	visits := visitsPerBooking + visitsPerNode*len(fresh)
+	if need > needNothing {
+		visits = visitsPerBooking + visitsPerNodeWhenShort*len(fresh)
+	}
+	r.sweep(visits, need)
+}
+
+// makeRoom lets nodes go until this many new ones fit, or enough visits were in
+// vain.
+func (r *Residency) makeRoom(blocks int) {
+	bytes := int64(blocks) * (nodeBytes + holderBytes + r.store.overhead())
+	for range visitsPerNodeWhenShort {
+		if r.memory.limit == 0 || r.memory.used.Load()+bytes <= r.memory.limit {
+			return
+		}
+		r.sweep(blocks, needUnused)
+	}
+}
+
+// sweep visits so many nodes. Those that are not needed leave the index.
+func (r *Residency) sweep(visits int, need need) {
+	for range min(visits, r.clock.len()) {
+		n := r.clock.pop()
+		if n == nil {
+			return
+		}
+		if r.leaves(n, need) {
+			r.store.delete(n)
+		} else {
+			r.clock.push(n)
+		}
+	}
+}
+
+// leaves decides whether n leaves the index, and marks it as gone.
+func (r *Residency) leaves(n *node, need need) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	best, pinned := r.standing(n)
+	used := n.flags.And(^uint32(nodeUsed))&nodeUsed != 0
+	stays := pinned
+	switch need {
+	case needNothing:
+		stays = best > levelAbsent
+	case needGhosts:
+		stays = best > levelGhost
+	case needUnused:
+		stays = pinned || used && best > levelGhost
+	}
+	if stays && !n.gone() {
+		return false
+	}
+	if best > levelGhost {
+		r.memory.evicted.Add(1)
+	}
+	n.flags.Or(nodeGone)
+	r.memory.free(n.memory() + r.store.overhead())
+	return true
+}
+
+// standing drops the void holders of n and returns the best level of the rest.
+func (r *Residency) standing(n *node) (best level, pinned bool) {
+	caches := *r.caches.Load()
+	keep := n.holders[:0]
+	for i := range n.holders {
+		h := n.holders[i]
+		z := caches[h.slot].horizon()
+		l := z.level(&h)
+		if l == levelAbsent {
+			continue
+		}
+		keep = append(keep, h)
+		best = max(best, l)
+		pinned = pinned || z.pinned(&h)
+	}
+	n.holders = keep
+	return best, pinned
+}
+
+// fit makes room for one more holder in n. It reports false if memory is out.
+func (r *Residency) fit(n *node) bool {
+	if len(n.holders) < cap(n.holders) {
+		return true
+	}
+	r.standing(n)
+	if len(n.holders) < cap(n.holders) {
+		return true
+	}
+	if !r.memory.reserve(int64(cap(n.holders)) * holderBytes) {
+		return false
+	}
+	n.grow()
+	return true
+}
+
+// Stats describes the index as a whole.
+type Stats struct {
+	Entries  int    // blocks known
+	Bytes    int64  // memory of the entries
+	Limit    int64  // what Bytes never exceeds; 0 is unlimited
+	Dropped  uint64 // blocks not recorded since memory was out or a buffer full
+	Rejected uint64 // blocks refused by the store's admission policy
+	Evicted  uint64 // blocks let go, to save memory, while a replica held them
+}
+
+// Stats returns what the index holds and what it lost for want of memory.
+func (r *Residency) Stats() Stats {
+	r.gate.RLock()
+	defer r.gate.RUnlock()
+	if r.closed {
+		return Stats{}
+	}
+	s := r.store.stats()
+	return Stats{
+		Entries:  r.clock.len(),
+		Bytes:    r.memory.used.Load(),
+		Limit:    r.memory.limit,
+		Dropped:  s.dropped + r.memory.refused.Load(),
+		Rejected: s.rejected,
+		Evicted:  s.evicted + r.memory.evicted.Load(),
+	}
+}

@@ -1,0 +1,27 @@
+package selection
+
+// Store keeps the nodes of a Residency by block key. NewRistrettoStore makes
+// the one for production, NewMapStore a plain one.
+type Store interface {
+	// get returns the node for key, nil if there is none.
+	get(key uint64) *node
+	// add stores fresh unless a node for its key is there, and returns the
+	// one that is stored now. Every get from then on finds it.
+	add(fresh *node) *node
+	// delete takes out n, which is marked as gone, but no other node of its key.
+	delete(n *node)
+	// each calls f for every node, in no particular order, until it returns false.
+	each(f func(*node) bool)
+	// limit is the number of bytes that nodes may take; 0 is unlimited.
+	limit() int64
+	// overhead is what the store itself needs for a node, in bytes at most.
+	overhead() int64
+	stats() storeStats
+	// close frees everything. No other call may run, or follow.
+	close()
+}
+
+// storeStats counts what a store did with nodes against our will.
+type storeStats struct {
+	dropped, rejected, evicted uint64
+}

@@ -1,0 +1,78 @@
+package selection
+
+import "sync"
+
+const mapShards = 64
+
+// mapStore is a Store of plain maps: exact at once, without bound.
+type mapStore struct {
+	shards [mapShards]mapShard
+}
+
+type mapShard struct {
+	mu    sync.RWMutex
+	nodes map[uint64]*node
+}
+
+// NewMapStore returns a Store of plain maps without a memory bound. Same calls
+// in the same order give the same results, as virtual time needs it.
+func NewMapStore() Store {
+	m := &mapStore{}
+	for i := range m.shards {
+		m.shards[i].nodes = make(map[uint64]*node)
+	}
+	return m
+}
+
+func (m *mapStore) shard(key uint64) *mapShard { return &m.shards[key%mapShards] }
+
+func (m *mapStore) get(key uint64) *node {
+	s := m.shard(key)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.nodes[key]
+}
+
+func (m *mapStore) add(fresh *node) *node {
+	s := m.shard(fresh.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := s.nodes[fresh.key]; n != nil && !n.gone() {
+		return n
+	}
+	s.nodes[fresh.key] = fresh
+	return fresh
+}
+
+func (m *mapStore) delete(n *node) {
+	s := m.shard(n.key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.nodes[n.key] == n {
+		delete(s.nodes, n.key)
+	}
+}
+
+func (m *mapStore) each(f func(*node) bool) {
+	for i := range m.shards {
+		if !m.shards[i].each(f) {
+			return
+		}
+	}
+}
+
+func (s *mapShard) each(f func(*node) bool) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, n := range s.nodes {
+		if !f(n) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *mapStore) limit() int64      { return 0 }
+func (m *mapStore) overhead() int64   { return 36 }
+func (m *mapStore) stats() storeStats { return storeStats{} }
+func (m *mapStore) close()            {}

@@ -1,0 +1,34 @@
+package tokenizer
+
+import "github.com/zeebo/xxh3"
+
+// Hint returns the key under which the residency left by a request with some session
+// id can be found again by the next one. It matches exactly or not at all.
+func Hint(secret uint64, tenant, model, value string) uint64 {
+	return saltedKey(secret, 'h', tenant, model, value)
+}
+
+// ResponseKey returns the key of the id of a stored response or conversation, as it
+// stands in Prompt.ResponseID.
+func ResponseKey(secret uint64, tenant, id string) uint64 {
+	return saltedKey(secret, 'r', tenant, id, "")
+}
+
+func saltedKey[T string | []byte](secret uint64, use byte, a, b string, c T) uint64 {
+	var buf [256]byte
+	out := append(buf[:0], use)
+	out = appendSized(out, a)
+	out = appendSized(out, b)
+	out = appendSized(out, c)
+	return xxh3.HashSeed(out, secret)
+}
+
+func (r *reader) hints() {
+	r.hint('h', r.top[fCacheKey])
+}
+
+func (r *reader) hint(use byte, v value) {
+	if id := r.str(v); len(id) > 0 {
+		r.p.Hints = append(r.p.Hints, saltedKey(r.in.Secret, use, r.in.Tenant, r.p.Model, id))
+	}
+}
