@@ -25,6 +25,8 @@ type Agents struct {
 	AddedTokens, AnswerTokens int
 	// Think is the mean time between an answer and the next turn.
 	Think time.Duration
+	// Ramp is the time over which the users begin their first sessions, evenly.
+	Ramp time.Duration
 	// LongEvery makes one of so many sessions a single prompt of LongTokens
 	// tokens on average that shares nothing; 0 for none.
 	LongEvery, LongTokens int
@@ -49,6 +51,9 @@ func (a Agents) Workload(seed uint64) *Workload {
 			w.Sessions[i] = a.long(rng)
 		} else {
 			w.Sessions[i] = a.conversation(rng, kinds)
+		}
+		if i < a.Users {
+			w.Sessions[i].Turns[0].Think = a.Ramp * time.Duration(i) / time.Duration(a.Users)
 		}
 	}
 	return w
