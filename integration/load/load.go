@@ -26,6 +26,8 @@ type Client struct {
 	Model string
 	// ReplicaHeader is the response header that names the replica, if any.
 	ReplicaHeader string
+	// Limit is how long new requests are begun; 0 means to the workload's end.
+	Limit time.Duration
 	// Progress, if set, is told of every finished request, from any goroutine.
 	Progress func(done int)
 	// HTTP is the client to use. Default: one of its own for each run.
@@ -50,6 +52,12 @@ type Result struct {
 // all requests sent, session by session. A session ends with its first error. If
 // ctx is cancelled, requests on their way fail and no more are sent.
 func (c Client) Run(ctx context.Context, w *workload.Workload) []Result {
+	begin := ctx // as long as requests may begin
+	if c.Limit > 0 {
+		var cancel context.CancelFunc
+		begin, cancel = context.WithTimeout(ctx, c.Limit)
+		defer cancel()
+	}
 	if c.HTTP == nil {
 		transport := &http.Transport{MaxIdleConnsPerHost: w.Users}
 		defer transport.CloseIdleConnections()
@@ -62,10 +70,10 @@ func (c Client) Run(ctx context.Context, w *workload.Workload) []Result {
 		users.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
-				if i >= len(w.Sessions) || ctx.Err() != nil {
+				if i >= len(w.Sessions) || begin.Err() != nil {
 					return
 				}
-				bySession[i] = c.session(ctx, i, &w.Sessions[i], &done)
+				bySession[i] = c.session(ctx, begin, i, &w.Sessions[i], &done)
 			}
 		})
 	}
@@ -78,13 +86,13 @@ func (c Client) Run(ctx context.Context, w *workload.Workload) []Result {
 }
 
 // session runs one conversation.
-func (c Client) session(ctx context.Context, index int, s *workload.Session, done *atomic.Int64) []Result {
+func (c Client) session(ctx, begin context.Context, index int, s *workload.Session, done *atomic.Int64) []Result {
 	var results []Result
 	dialogue := workload.NewDialogue(s, c.Model)
 	for i, turn := range s.Turns {
 		select {
 		case <-time.After(turn.Think):
-		case <-ctx.Done():
+		case <-begin.Done():
 			return results
 		}
 		result := Result{Session: index, Turn: i, Begin: time.Now()}

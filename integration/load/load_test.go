@@ -87,6 +87,20 @@ func TestCancelledRunComesBack(t *testing.T) {
 	}
 }
 
+func TestLimitLetsRequestsOnTheirWayFinish(t *testing.T) {
+	s, w := start(t), small()
+	s.Slow(10)
+	results := Client{URL: s.URL(), Limit: 10 * time.Millisecond}.Run(t.Context(), w)
+	if len(results) == 0 || len(results) >= w.Requests() {
+		t.Errorf("%d results, want some of %d", len(results), w.Requests())
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Errorf("error %v", r.Err)
+		}
+	}
+}
+
 func TestReadStream(t *testing.T) {
 	tests := []struct {
 		name, stream, text, problem string

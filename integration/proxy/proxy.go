@@ -46,8 +46,12 @@ func Start(o Options) (*Proxy, error) {
 // Stop ends the proxy and waits for requests in flight.
 func Stop() error { return caddy.Stop() }
 
+// globals keep Caddy from listening elsewhere, from asking for certificates and
+// from writing: its periodic look at the storage would leave files there.
+const globals = "admin off\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
+
 func adapt(o Options) ([]byte, error) {
-	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", "admin off\npersist_config off\nauto_https off\n"+o.Global, o.Address, o.Site)
+	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", globals+o.Global, o.Address, o.Site)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapting Caddyfile: %w", err)
