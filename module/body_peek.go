@@ -95,6 +95,11 @@ func (p *peekedBody) Read(b []byte) (int, error) {
 	p.offset += n
 	if p.offset == p.copy.size {
 		p.copy.leave()
+		if err == nil && p.end == io.EOF {
+			// As the server's own body does: it may be closed before the next
+			// read, by an answer that comes at once.
+			err = io.EOF
+		}
 	}
 	p.clearDeadline()
 	return n, err
