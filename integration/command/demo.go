@@ -36,6 +36,7 @@ what the clients saw. Takes less than a minute; nothing is written to disk.`,
 		cmd.SilenceUsage = true
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
+		context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
 		d := newDemo(cmd.OutOrStdout(), cmd.ErrOrStderr())
 		d.json, d.keep = *asJSON, *keep
 		return d.run(ctx)

@@ -21,6 +21,7 @@ type demo struct {
 	policies []string
 	traffic  *workload.Workload
 	profile  engine.Profile
+	slow     float64 // factor on the replicas' times
 
 	replicas []*engine.Server
 	proxy    *proxy.Proxy // nil unless running
@@ -29,7 +30,7 @@ type demo struct {
 func newDemo(out, progress io.Writer) *demo {
 	return &demo{
 		out: out, progress: progress, policies: demoPolicies,
-		traffic: demoTraffic.Workload(demoSeed), profile: demoProfile(),
+		traffic: demoTraffic.Workload(demoSeed), profile: demoProfile(), slow: 1,
 	}
 }
 
@@ -69,6 +70,7 @@ func (d *demo) start(policy string) error {
 		if err != nil {
 			return err
 		}
+		replica.Slow(d.slow)
 		d.replicas = append(d.replicas, replica)
 	}
 	address, err := proxy.FreeAddress()

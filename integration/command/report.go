@@ -31,15 +31,20 @@ Ctrl-C ends it.
 
 // printTable prints a row for each policy.
 func printTable(out io.Writer, summaries []load.Summary) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(table, "\t\t\ttime to\tfirst\ttoken\t(TTFT)\tend to end\ttoken\trequests per\t")
-	fmt.Fprintln(table, "policy\trequests\terrors\tmean\tp50\tp90\tp99\tmean\thit rate\treplica\t")
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "policy\trequests\terrors\tTTFT mean\tp50\tp90\tp99\tend to end\thit rate\tper replica\t")
 	for _, s := range summaries {
 		fmt.Fprintf(table, "%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\t%.0f %%\t%s\t\n", s.Policy, s.Requests, s.Errors,
 			milliseconds(s.TTFTMean), milliseconds(s.TTFTP50), milliseconds(s.TTFTP90), milliseconds(s.TTFTP99),
 			milliseconds(s.E2EMean), 100*s.HitRate, shares(s.ReplicaShare))
 	}
-	return table.Flush()
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, `
+TTFT: time to first token. End to end: mean time to the last token. Hit rate: share of the
+prompts' tokens that were in the replica's KV cache. Per replica: share of the requests.`)
+	return err
 }
 
 func milliseconds(seconds float64) string { return fmt.Sprintf("%.0f ms", 1000*seconds) }
