@@ -49,6 +49,9 @@ func (b *completionBody) limit() (int, error) {
 // endOfTurn is the token that ends a message, and an answer that ends by itself.
 var endOfTurn = tokenOf("<|end|>")
 
+// EndOfTurn is the token with which the chat template ends a message.
+func EndOfTurn() uint64 { return endOfTurn }
+
 // imageTokens is how many tokens an image, or any part that is not text, takes.
 const imageTokens = 256
 

@@ -26,7 +26,7 @@ type Proxy struct {
 
 // Options say what to run. Site and Global are Caddyfile text.
 type Options struct {
-	Address string // host:port to listen on
+	Address string // host:port to listen on, a loopback one
 	Site    string // directives of the one site
 	Global  string // further global options
 }
@@ -46,8 +46,12 @@ func Start(o Options) (*Proxy, error) {
 // Stop ends the proxy and waits for requests in flight.
 func Stop() error { return caddy.Stop() }
 
+// globals keep Caddy to the loopback interface, from asking for certificates and
+// from writing: its periodic look at the storage would leave files there.
+const globals = "default_bind 127.0.0.1\nadmin off\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
+
 func adapt(o Options) ([]byte, error) {
-	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", "admin off\npersist_config off\nauto_https off\n"+o.Global, o.Address, o.Site)
+	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", globals+o.Global, o.Address, o.Site)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapting Caddyfile: %w", err)
