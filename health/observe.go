@@ -3,27 +3,23 @@ package health
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"time"
 )
 
 // Wants reports whether a page with this path, query included, is worth giving
-// to Observe.
+// to Observe. For a path that no engine reports at, it takes no lock.
 func (p *Poller) Wants(replica, path string) bool {
+	if !slices.Contains(p.probes, path) {
+		return false
+	}
 	r := p.replica(replica)
 	if r == nil {
 		return false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.source.dialect != nil {
-		return r.source.dialect.loadPage(path) >= 0
-	}
-	for _, d := range p.dialects {
-		if d.loadPage(path) >= 0 {
-			return true
-		}
-	}
-	return false
+	return r.source.dialect == nil || r.source.dialect.loadPage(path) >= 0
 }
 
 // loadPage returns the index of the load page at a path, -1 if there is none.

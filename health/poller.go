@@ -226,6 +226,7 @@ func (p *Poller) PollSoon(replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r := p.replicas[replica]; r != nil && p.state == running {
+		r.hurry = r.polling
 		p.arm(r, p.soon())
 	}
 }

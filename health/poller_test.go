@@ -101,6 +101,30 @@ func TestFailuresBackOff(t *testing.T) {
 	})
 }
 
+// TestPollSoonDuringPoll wants a poll while one is under way that will fail.
+func TestPollSoonDuringPoll(t *testing.T) {
+	var polls atomic.Int64
+	fetch := func(ctx context.Context, _, _ string, _ http.Header) (*http.Response, error) {
+		polls.Add(1)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	config := Config{Fetch: fetch, Interval: time.Minute, Timeout: 5 * time.Second}
+	bubble(t, config, func(t *testing.T, p *Poller) {
+		p.Add("a")
+		after(2 * time.Second)
+		p.PollSoon("a")
+		after(2 * time.Second)
+		if n := polls.Load(); n != 1 {
+			t.Errorf("%d polls of one replica at the same time", n)
+		}
+		after(3 * time.Second)
+		if n := polls.Load(); n != 2 {
+			t.Errorf("%d polls, want a second one soon after the first", n)
+		}
+	})
+}
+
 func TestRemovedReplicasAreForgotten(t *testing.T) {
 	var got reports
 	e := newEngine(map[string]string{"/metrics": vllmLoad})

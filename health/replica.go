@@ -15,6 +15,7 @@ type replica struct {
 	// Guarded by the poller's lock.
 	timer   *time.Timer
 	polling bool
+	hurry   bool // to poll again as soon as the poll under way has ended
 
 	// mu also puts the calls of OnReport in order.
 	mu       sync.Mutex

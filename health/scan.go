@@ -37,14 +37,19 @@ func samples(page []byte) iter.Seq[sample] {
 	}
 }
 
-// nameEnd returns how long the name at the start of a line is.
+// nameEnd returns how long the name at the start of a line is. Looking for the
+// brace first leaves one comparison for each byte of the name.
 func nameEnd(line []byte) int {
-	for i, c := range line {
-		if c == '{' || c == ' ' || c == '\t' {
+	end := bytes.IndexByte(line, '{')
+	if end < 0 {
+		end = len(line)
+	}
+	for i, c := range line[:end] {
+		if c <= ' ' {
 			return i
 		}
 	}
-	return len(line)
+	return end
 }
 
 // value returns the sample's number. All that engines tell is finite and not

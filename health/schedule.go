@@ -66,7 +66,10 @@ func (p *Poller) end(r *replica, suspect bool) {
 	delay := p.nextDelay(r)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	r.polling = false
+	if r.hurry {
+		delay = p.soon()
+	}
+	r.polling, r.hurry = false, false
 	p.inFlight--
 	if suspect {
 		p.suspects--
