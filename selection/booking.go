@@ -23,6 +23,7 @@ type Booking struct {
 	claim   *Claim
 	model   string
 	work    Work
+	began   time.Time
 
 	// The fields below are guarded by the fleet's lock.
 	prefill        time.Duration // charged
@@ -100,7 +101,7 @@ const (
 func (b *Booking) Fail(now time.Time, failure Failure) {
 	if !b.close(now, func() {
 		if failure != FailureRequest {
-			b.replica.failures.fail(modelCell(b.model), failure == FailureReplica, now)
+			b.replica.failures.fail(modelCell(b.model), failure == FailureReplica, b.began, now)
 		}
 	}) {
 		return

@@ -39,10 +39,15 @@ func failurePrice(count float64) float64 {
 	return (math.Pow(4, min(count, failureLimit)) - 1) / 3
 }
 
-func (f *failures) fail(model int, whole bool, now time.Time) {
+// fail counts a failed attempt that began at the given time. Attempts that
+// were under way when the last one failed have the same cause and count once.
+func (f *failures) fail(model int, whole bool, began, now time.Time) {
 	cell := &f.models[model]
 	if whole {
 		cell = &f.whole
+	}
+	if cell.value > 0 && began.Before(cell.at) {
+		return
 	}
 	cell.set(min(cell.get(now, failureHalfLife)+1, failureLimit), now)
 }

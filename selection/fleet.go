@@ -128,6 +128,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		replica:  r,
 		model:    request.Model,
 		work:     request.Work,
+		began:    now,
 		prefill:  seconds(e.Prefill),
 		prompt:   request.Tokens + request.Extra,
 		streamed: request.Streamed,
