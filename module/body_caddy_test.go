@@ -52,7 +52,7 @@ type bodyCase struct {
 	body    []byte
 	chunked bool
 	change  func(*http.Request)
-	proxy   object                   // added to the reverse_proxy handler
+	proxy   object                    // added to the reverse_proxy handler
 	server  func(proxy object) object // default: only the proxy
 	client  func() http.RoundTripper
 

@@ -2,6 +2,7 @@ package module
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -112,7 +113,10 @@ func TestBodyIsReplayed(t *testing.T) {
 				t.Error("engine got a truncated request that looks whole")
 			}
 			p.awaitFreed(t)
-			prefixes, _, _ := p.selected()
+			prefixes, _, attempts := p.selected()
+			if err := attempts[len(attempts)-1].error(); errors.Is(err, errRequestBody) != (status == 413) {
+				t.Errorf("status %d, failure %v", status, err)
+			}
 			for i, prefix := range prefixes {
 				if status == 200 && !bytes.Equal(prefix, c.body[:min(len(c.body), probeLimit)]) {
 					t.Errorf("attempt %d: prefix of %d bytes", i+1, len(prefix))

@@ -147,6 +147,12 @@ func (a *recordedAttempt) failed(err error, _ time.Time) {
 	a.note("failed", func() { a.failure = err })
 }
 
+func (a *recordedAttempt) error() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failure
+}
+
 func (a *recordedAttempt) heard() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
