@@ -1,8 +1,11 @@
 package module
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +27,7 @@ type replayBody struct {
 	copy     *bodyCopy
 	complete bool
 
+	broken   atomic.Pointer[error]        // what reading from the client failed with
 	current  atomic.Pointer[replayReader] // the only reader that may still read
 	streamer atomic.Pointer[replayReader] // the reader that went beyond the copy
 
@@ -39,7 +43,7 @@ type replayBody struct {
 // pass at once (upgrades, incremental requests).
 //
 // A read error does not surface here: it follows the data when the body is
-// sent, so the proxy answers it as if nobody had read ahead.
+// sent, and the observed transport does not send what is broken already.
 func openBody(r *http.Request, limit int64, budget *bodyBudget) *replayBody {
 	if reader, ok := r.Body.(*replayReader); ok {
 		reader.body.rewind(r)
@@ -83,6 +87,7 @@ func (b *replayBody) readAhead(r *http.Request) {
 		b.passed, b.end = b.copy.size, end
 	}
 	b.complete = end == io.EOF || end == nil && int64(b.copy.size) == r.ContentLength
+	b.note(end)
 }
 
 // Prefix returns the beginning of the body, read only, and nil once it has
@@ -97,6 +102,26 @@ func (b *replayBody) Prefix() []byte {
 // Complete tells whether Prefix is the whole body.
 func (b *replayBody) Complete() bool {
 	return b == nil || b.complete
+}
+
+// note remembers an error with which reading from the client failed.
+func (b *replayBody) note(err error) {
+	if err != nil && err != io.EOF {
+		b.broken.CompareAndSwap(nil, &err)
+	}
+}
+
+// refusal returns why the body must not be sent, nil if it may. It tells what
+// the client's leaving cut off from what is broken otherwise.
+func (b *replayBody) refusal(ctx context.Context) error {
+	broken := b.broken.Load()
+	switch {
+	case broken == nil:
+		return nil
+	case ctx.Err() == nil || errors.Is(*broken, os.ErrDeadlineExceeded):
+		return *broken
+	}
+	return ctx.Err()
 }
 
 // release gives the copy up: no further attempt will need it. Its memory is
@@ -144,11 +169,11 @@ func (r *replayReader) Read(p []byte) (int, error) {
 		if s != r {
 			return 0, http.ErrBodyReadAfterClose
 		}
-		return b.source.Read(p)
+		return r.readSource(p)
 	}
 	n, err, beyond := r.readCopy(p)
 	if beyond {
-		return b.source.Read(p)
+		return r.readSource(p)
 	}
 	return n, err
 }
@@ -166,7 +191,7 @@ func (r *replayReader) readCopy(p []byte) (n int, err error, beyond bool) {
 	case b.end != nil:
 		err = b.end
 	case b.passed < b.copy.size || b.complete:
-		n, err = b.source.Read(p)
+		n, err = r.readSource(p)
 		b.passed += n
 		b.end = err
 	default:
@@ -175,6 +200,16 @@ func (r *replayReader) readCopy(p []byte) (n int, err error, beyond bool) {
 	}
 	r.offset += n
 	return n, err, false
+}
+
+// readSource reads from the proxy's body on behalf of the transport, which may
+// close it at the same time.
+func (r *replayReader) readSource(p []byte) (int, error) {
+	n, err := r.body.source.Read(p)
+	if !r.closed.Load() {
+		r.body.note(err)
+	}
+	return n, err
 }
 
 // Close reaches the proxy's body only where no further attempt can use it.

@@ -2,6 +2,7 @@ package module
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -16,6 +17,10 @@ const attemptVar = "cache_aware.attempt"
 // errResponseClosed is how an attempt fails whose answer was not read to its
 // end although the client is still there, as when the proxy retries on it.
 var errResponseClosed = errors.New("answer closed before its end")
+
+// errRequestBody marks the failure of an attempt whose request could not be
+// read from the client, which is no fault of the replica.
+var errRequestBody = errors.New("reading request body")
 
 // attempt hears what becomes of one attempt at a replica. Each method is
 // called at most once except usage; exactly one of ended and failed comes
@@ -32,7 +37,8 @@ type attempt interface {
 	ended(at time.Time)
 	// failed tells of a transport error, or that the answer ended with an
 	// error or was closed early: with the context's error if the client left,
-	// with errResponseClosed if not.
+	// an error that is errRequestBody if its request was broken, and
+	// errResponseClosed if the answer was not wanted.
 	failed(err error, at time.Time)
 }
 
@@ -66,11 +72,11 @@ func (o *transportObserver) observe(req *http.Request, next http.RoundTripper) (
 	if a == nil {
 		return o.health.observe(req, next)
 	}
-	sent, _ := req.Body.(*replayReader)
-	res, err := next.RoundTrip(req)
+	body := sentBody(req)
+	res, err := body.send(req, next)
 	at := time.Now()
 	if err != nil {
-		a.failed(err, at)
+		a.failed(body.blame(err), at)
 		return res, err
 	}
 	a.headers(res.StatusCode, res.Header, at)
@@ -78,12 +84,44 @@ func (o *transportObserver) observe(req *http.Request, next http.RoundTripper) (
 		a.ended(at)
 		return res, nil
 	}
-	body := &observedBody{ReadCloser: res.Body, request: req, attempt: a, scanner: newResponseScanner(res.Header)}
-	if sent != nil && !o.responseBuffers {
-		body.sent = sent.body
+	if o.responseBuffers {
+		body = nil // may still be needed
 	}
-	res.Body = body
+	res.Body = &observedBody{
+		ReadCloser: res.Body,
+		request:    req,
+		sent:       body,
+		attempt:    a,
+		scanner:    newResponseScanner(res.Header),
+	}
 	return res, nil
+}
+
+// sentBody returns the body that openBody has given req, if it has.
+func sentBody(req *http.Request) *replayBody {
+	if reader, ok := req.Body.(*replayReader); ok {
+		return reader.body
+	}
+	return nil
+}
+
+// send sends req, whose body is b, through next, unless the body is broken.
+func (b *replayBody) send(req *http.Request, next http.RoundTripper) (*http.Response, error) {
+	if b != nil {
+		if err := b.refusal(req.Context()); err != nil {
+			_ = req.Body.Close()
+			return nil, err
+		}
+	}
+	return next.RoundTrip(req)
+}
+
+// blame marks an error of which a broken body is the cause.
+func (b *replayBody) blame(err error) error {
+	if b != nil && b.broken.Load() != nil {
+		return fmt.Errorf("%w: %w", errRequestBody, err)
+	}
+	return err
 }
 
 // observedBody passes an answer on as it comes and reports what it saw.
