@@ -63,7 +63,6 @@ func newRig(t *testing.T, replicas int, o engine.Options, options, handler strin
 		if err := proxy.Stop(); err != nil {
 			t.Error(err)
 		}
-		http.DefaultClient.CloseIdleConnections()
 	})
 	return r
 }
@@ -76,7 +75,7 @@ func (r *rig) load() {
 		upstreams = append(upstreams, e.Addr())
 	}
 	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
-	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Global: "log {\nlevel DEBUG\n}"}); err != nil {
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -135,6 +134,10 @@ func (c chat) body() []byte {
 	return body
 }
 
+// client opens a connection for each request: one that waits for the next
+// request may be closed by a reload at the very moment it is used.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
 // answer is what a client saw of its request.
 type answer struct {
 	Status   int
@@ -157,7 +160,7 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 		r.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return answer{Err: err}
 	}
@@ -244,7 +247,7 @@ func share(answers []answer) map[string]int {
 
 // get sends a GET request and reads the answer.
 func (r *rig) get(path string) (*http.Response, error) {
-	response, err := http.Get("http://" + r.address + path)
+	response, err := client.Get("http://" + r.address + path)
 	if err != nil {
 		return nil, err
 	}

@@ -102,13 +102,14 @@ func (b *Booking) Fail(now time.Time, failure Failure) {
 		if failure != FailureRequest {
 			b.replica.failures.fail(modelCell(b.model), failure == FailureReplica, now)
 		}
-		if failure == FailureReplica {
-			b.fleet.doubt(b.replica)
-		}
 	}) {
 		return
 	}
 	b.claim.Undo()
+	if failure == FailureReplica {
+		// After the undoing, which stamps what had been confirmed.
+		b.fleet.doubt(b.replica)
+	}
 }
 
 // close takes the booking off the ledger after calling last under the lock.

@@ -47,19 +47,28 @@ func (s *search) run(r *Residency, blocks []Block, into []Match) uint32 {
 	for _, c := range caches[:min(len(caches), len(into))] {
 		s.horizons = append(s.horizons, c.horizon())
 	}
-	rows := bits.Len(uint(len(blocks))) + 3
+	rows := rowsUsed + bits.Len(uint(len(blocks))) + 1
 	if need := rows * len(s.horizons); cap(s.levels) < need {
 		s.levels = make([]byte, need)
 	}
-	root, end := s.row(0), s.row(1)
+	root, end := s.row(rowRoot), s.row(rowEnd)
 	for i := range root {
 		root[i] = byte(levelSure)
 	}
+	copy(s.row(rowLimits), root)
 	clear(end)
-	s.between(-1, len(blocks), root, end, 2)
+	s.between(-1, len(blocks), root, end, rowsUsed)
 	s.blocks, s.into = nil, nil
 	return s.known - s.held
 }
+
+// Rows of levels. The others belong to the depths of the search.
+const (
+	rowRoot   = iota
+	rowEnd    // beyond the last block
+	rowLimits // of what may follow: after a hole nothing is worth anything
+	rowsUsed
+)
 
 func (s *search) row(i int) []byte {
 	n := len(s.horizons)
@@ -68,8 +77,7 @@ func (s *search) row(i int) []byte {
 
 // between finds where levels fall between the blocks lo and hi, whose levels
 // are given. The index -1 is the empty prompt, which everyone holds, and
-// len(blocks) what nobody does. A hole makes a later block worthless, so a
-// level seen at lo caps those after it.
+// len(blocks) what nobody does. Falls are found in the chain's order.
 func (s *search) between(lo, hi int, low, high []byte, depth int) {
 	switch {
 	case bytes.Equal(low, high):
@@ -81,18 +89,8 @@ func (s *search) between(lo, hi int, low, high []byte, depth int) {
 	mid := lo + (hi-lo)/2
 	middle := s.row(depth)
 	s.probe(mid, middle)
-	limit(middle, low)
 	s.between(lo, mid, low, middle, depth+1)
-	limit(high, middle)
 	s.between(mid, hi, middle, high, depth+1)
-}
-
-// limit lowers each level to the one before it.
-func limit(levels, before []byte) {
-	before = before[:len(levels)]
-	for i, l := range levels {
-		levels[i] = min(l, before[i])
-	}
 }
 
 // probe looks up the levels of block i.
@@ -104,10 +102,11 @@ func (s *search) probe(i int, levels []byte) {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	horizons := s.horizons[:len(levels)]
 	for i := range n.holders {
 		h := &n.holders[i]
-		if int(h.slot) < len(levels) {
-			levels[h.slot] = byte(s.horizons[h.slot].level(h))
+		if int(h.slot) < len(horizons) {
+			levels[h.slot] = byte(horizons[h.slot].level(h))
 		}
 	}
 }
@@ -118,13 +117,16 @@ func (s *search) fall(lo, hi int, low, high []byte) {
 	if lo >= 0 {
 		tokens = s.blocks[lo].Tokens
 	}
-	for slot := range low {
-		if low[slot] > high[slot] {
-			s.extend(slot, level(low[slot]), tokens)
-		}
-	}
-	if lo >= 0 && hi < len(s.blocks) && s.blocks[hi].Reply && !s.blocks[lo].Reply {
+	tails := lo >= 0 && hi < len(s.blocks) && s.blocks[hi].Reply && !s.blocks[lo].Reply
+	if tails {
 		s.addTails(lo, hi, low, high)
+	}
+	limits := s.row(rowLimits)
+	for slot := range low {
+		if l := min(low[slot], limits[slot]); l > high[slot] {
+			s.extend(slot, level(l), tokens)
+			limits[slot] = high[slot]
+		}
 	}
 }
 
@@ -153,6 +155,7 @@ func (s *search) addTails(lo, hi int, low, high []byte) {
 	}
 	start := s.blocks[lo].Tokens
 	reply := s.replyEnd(hi) - start
+	limits := s.row(rowLimits)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for i := range n.holders {
@@ -161,7 +164,7 @@ func (s *search) addTails(lo, hi int, low, high []byte) {
 			continue
 		}
 		slot := int(h.slot)
-		l := min(level(low[slot]), s.horizons[slot].age(h.tailEpoch))
+		l := min(level(low[slot]), level(limits[slot]), s.horizons[slot].age(h.tailEpoch))
 		if l > level(high[slot]) {
 			s.extend(slot, l, start+min(h.tail, reply))
 		}

@@ -24,6 +24,8 @@ const (
 	nodeGone
 	// nodeUsed is the clock's second chance: set by use, cleared by a visit.
 	nodeUsed
+	// nodeReplaces marks a node whose gone predecessor may be on its way to ristretto.
+	nodeReplaces
 )
 
 // Sizes of what a node allocates, in bytes, as rounded by the allocator. Holder

@@ -6,12 +6,14 @@ import (
 )
 
 const (
-	// A booking visits this many nodes for each node it makes, and some more,
-	// so that nodes leave soon after their time.
+	// A booking visits up to this many nodes for each node it makes, and some
+	// more, so that nodes leave soon after their time.
 	visitsPerNode, visitsPerBooking = 4, 8
-	// With little memory left it visits more, so that every node has been
+	// With little memory left it may visit more, so that every node has been
 	// visited before none is left.
 	visitsPerNodeWhenShort = 16
+	// A booking that has let go twice what it made is done.
+	leavesPerNode = 2
 )
 
 // memory counts the bytes of nodes against the store's limit. Nothing is
@@ -43,9 +45,9 @@ const (
 )
 
 // need is needGhosts with less than an eighth of the memory left, and
-// needUnused with less than a sixteenth left after bytes more.
-func (m *memory) need(bytes int64) need {
-	left := m.limit - m.used.Load() - bytes
+// needUnused with less than a sixteenth left.
+func (m *memory) need() need {
+	left := m.limit - m.used.Load()
 	switch {
 	case m.limit == 0 || left > m.limit/8:
 		return needNothing
@@ -101,12 +103,12 @@ func (r *Residency) enter(fresh []*node) {
 	for _, n := range fresh {
 		r.clock.push(n)
 	}
-	need := r.memory.need(0)
-	visits := visitsPerBooking + visitsPerNode*len(fresh)
+	need := r.memory.need()
+	visits := visitsPerNode
 	if need > needNothing {
-		visits = visitsPerBooking + visitsPerNodeWhenShort*len(fresh)
+		visits = visitsPerNodeWhenShort
 	}
-	r.sweep(visits, need)
+	r.sweep(visitsPerBooking+visits*len(fresh), leavesPerNode*(1+len(fresh)), need)
 }
 
 // makeRoom lets nodes go until this many new ones fit, or enough visits were in
@@ -117,19 +119,20 @@ func (r *Residency) makeRoom(blocks int) {
 		if r.memory.limit == 0 || r.memory.used.Load()+bytes <= r.memory.limit {
 			return
 		}
-		r.sweep(blocks, needUnused)
+		r.sweep(blocks, blocks, needUnused)
 	}
 }
 
-// sweep visits so many nodes. Those that are not needed leave the index.
-func (r *Residency) sweep(visits int, need need) {
-	for range min(visits, r.clock.len()) {
+// sweep visits up to so many nodes, until so many of them have left the index.
+func (r *Residency) sweep(visits, leaves int, need need) {
+	for visits = min(visits, r.clock.len()); visits > 0 && leaves > 0; visits-- {
 		n := r.clock.pop()
 		if n == nil {
 			return
 		}
 		if r.leaves(n, need) {
 			r.store.delete(n)
+			leaves--
 		} else {
 			r.clock.push(n)
 		}

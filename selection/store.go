@@ -10,8 +10,6 @@ type Store interface {
 	add(fresh *node) *node
 	// delete takes out n, which is marked as gone, but no other node of its key.
 	delete(n *node)
-	// each calls f for every node, in no particular order, until it returns false.
-	each(f func(*node) bool)
 	// limit is the number of bytes that nodes may take; 0 is unlimited.
 	limit() int64
 	// overhead is what the store itself needs for a node, in bytes at most.

@@ -53,25 +53,6 @@ func (m *mapStore) delete(n *node) {
 	}
 }
 
-func (m *mapStore) each(f func(*node) bool) {
-	for i := range m.shards {
-		if !m.shards[i].each(f) {
-			return
-		}
-	}
-}
-
-func (s *mapShard) each(f func(*node) bool) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	for _, n := range s.nodes {
-		if !f(n) {
-			return false
-		}
-	}
-	return true
-}
-
 func (m *mapStore) limit() int64      { return 0 }
 func (m *mapStore) overhead() int64   { return 36 }
 func (m *mapStore) stats() storeStats { return storeStats{} }

@@ -27,6 +27,8 @@ func (r *replica) trust() float64 {
 // doubt says that the replica may have lost its cache. What it was given
 // before counts for little until a hit is confirmed.
 func (f *Fleet) doubt(r *replica) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	r.doubted = true
 	f.residency.Doubt(r.slot)
 }

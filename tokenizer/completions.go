@@ -1,13 +1,16 @@
 package tokenizer
 
-import "bytes"
-
 // completions reads OpenAI's completions and llama.cpp's own: the first prompt is the
 // chain, further ones of a batch are extra.
 func (r *reader) completions() {
+	r.images(r.top[fImages])
 	r.prompts(r.top[fPrompt])
-	if !r.empty(r.top[fSuffix]) {
-		r.text(tagSuffix, r.raw(r.top[fSuffix]))
+	r.suffix(r.top[fSuffix])
+}
+
+func (r *reader) suffix(v value) {
+	if !r.empty(v) {
+		r.text(tagSuffix, r.raw(v))
 	}
 }
 
@@ -20,11 +23,10 @@ func (r *reader) prompts(v value) {
 	}
 	first := true
 	for p := range r.elements(v) {
-		if first {
-			r.prompt(p)
-		} else {
-			r.extra(p)
+		if !first {
+			r.endChain()
 		}
+		r.prompt(p)
 		first = false
 	}
 }
@@ -63,20 +65,14 @@ func (r *reader) prompt(v value) {
 	}
 }
 
-// promptObject writes llama.cpp's {"prompt_string", "multimodal_data"}.
+// promptObject writes llama.cpp's {"prompt_string", "multimodal_data"}, or a part as in
+// a message.
 func (r *reader) promptObject(v value) {
-	for image := range r.elements(r.get(v, "multimodal_data")) {
-		r.mediaPart(image, imageTokens)
+	text := r.get(v, "prompt_string")
+	if text == absent {
+		r.part(v, r.partFields(v))
+		return
 	}
-	r.prompt(r.get(v, "prompt_string"))
-}
-
-// extra counts a prompt that is not part of the chain, its escapes included.
-func (r *reader) extra(v value) {
-	switch r.kind(v) {
-	case kindNumbers:
-		r.p.ExtraTokens += bytes.Count(r.raw(v), []byte{','}) + 1
-	default:
-		r.p.ExtraBytes += len(r.raw(v))
-	}
+	r.images(r.get(v, "multimodal_data"))
+	r.prompt(text)
 }

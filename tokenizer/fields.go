@@ -41,6 +41,7 @@ const (
 	fPreviousResponse
 	fConversation
 	fMaxOutput // max_output_tokens, a mark of the responses API
+	fReasoning
 	fCacheKey
 	fMetadata
 	fSession
@@ -79,6 +80,7 @@ var fieldNames = map[string]field{
 	"inputs":     fInputs,
 	"text":       fInputs,
 	"text_input": fInputs,
+	"content":    fInputs,
 	"input_ids":  fTokens,
 	"token_ids":  fTokens,
 	"context":    fContext,
@@ -99,6 +101,7 @@ var fieldNames = map[string]field{
 	"previous_response_id": fPreviousResponse,
 	"conversation":         fConversation,
 	"max_output_tokens":    fMaxOutput,
+	"reasoning":            fReasoning,
 	"prompt_cache_key":     fCacheKey,
 	"metadata":             fMetadata,
 	"session_params":       fSession,
@@ -106,5 +109,13 @@ var fieldNames = map[string]field{
 
 // optionFields change how a template renders, and with it the cached prompt.
 var optionFields = [...]string{
-	"chat_template", "chat_template_kwargs", "reasoning_effort", "mm_processor_kwargs", "lora", "template", "think",
+	optionEffort: "reasoning_effort",
+	1:            "chat_template",
+	2:            "chat_template_kwargs",
+	3:            "mm_processor_kwargs",
+	4:            "template",
+	5:            "think",
+	6:            "lora", // llama.cpp's adapters and their scales
 }
+
+const optionEffort = 0

@@ -11,7 +11,7 @@ func Hint(secret uint64, tenant, model, value string) uint64 {
 // ResponseKey returns the key of the id of a stored response or conversation, as it
 // stands in Prompt.ResponseID.
 func ResponseKey(secret uint64, tenant, id string) uint64 {
-	return saltedKey(secret, 'r', tenant, id, "")
+	return saltedKey(secret, 'r', tenant, "", id)
 }
 
 func saltedKey[T string | []byte](secret uint64, use byte, a, b string, c T) uint64 {
@@ -23,8 +23,27 @@ func saltedKey[T string | []byte](secret uint64, use byte, a, b string, c T) uin
 	return xxh3.HashSeed(out, secret)
 }
 
-func (r *reader) hints() {
+// references finds what a request names of earlier ones.
+func (r *reader) references() {
 	r.hint('h', r.top[fCacheKey])
+	r.hint('s', r.get(r.top[fSession], "id"))
+	r.hint('s', r.get(r.top[fSession], "session_id"))
+	if r.p.API == Messages {
+		r.hint('u', r.get(r.top[fMetadata], "user_id"))
+	}
+	if r.p.API != Responses {
+		return
+	}
+	id := r.str(r.top[fPreviousResponse])
+	if len(id) == 0 {
+		id = r.str(r.top[fConversation])
+	}
+	if len(id) == 0 {
+		id = r.str(r.get(r.top[fConversation], "id"))
+	}
+	if len(id) > 0 {
+		r.p.ResponseID, r.p.HasResponseID = saltedKey(r.in.Secret, 'r', r.in.Tenant, "", id), true
+	}
 }
 
 func (r *reader) hint(use byte, v value) {

@@ -1,5 +1,7 @@
 package tokenizer
 
+import "bytes"
+
 // message is a message's fields that templates render. An assistant's reasoning is not
 // among them: most templates drop it from old turns (Qwen3, DeepSeek, gpt-oss), clients
 // drop it at different times, and a turn must match whether it is sent again or not.
@@ -32,15 +34,21 @@ func (r *reader) messageFields(v value) (m message) {
 
 // message writes one message of a chat.
 func (r *reader) message(v value) {
+	if r.kind(v) != kindObject {
+		r.header(nil)
+		r.content(v, absent)
+		r.footer()
+		return
+	}
 	m := r.messageFields(v)
-	r.header(r.str(m.role))
-	if name := r.raw(m.name); len(name) > 0 && r.kind(m.name) == kindString {
-		r.text(tagName, name)
+	if !r.isResult(r.first(m.content)) {
+		r.header(r.str(m.role))
 	}
-	for image := range r.elements(m.images) {
-		r.mediaPart(image, imageTokens)
+	if !r.empty(m.name) {
+		r.text(tagName, r.raw(m.name))
 	}
-	r.content(m.content)
+	r.images(m.images)
+	r.content(m.content, m.role)
 	if !r.empty(m.refusal) {
 		r.text(tagRefusal, r.raw(m.refusal))
 	}
@@ -76,28 +84,85 @@ func (r *reader) footer() {
 }
 
 // content writes a message's content: a string, or parts. Empty content is the same
-// as none.
-func (r *reader) content(v value) {
+// as none. Results of tools that stand among the parts are messages of their own, as
+// engines render them; what follows them is headed by role again.
+func (r *reader) content(v, role value) {
 	switch r.kind(v) {
 	case kindNull:
 	case kindString:
 		r.textPart(v)
-	case kindArray:
-		for part := range r.elements(v) {
-			r.part(part)
-		}
 	case kindObject:
-		r.part(v)
+		r.part(v, r.partFields(v))
+	case kindArray:
+		headed := true
+		for e := range r.elements(v) {
+			p := r.partFields(e)
+			switch {
+			case r.isResult(e):
+				r.toolResult(p)
+				headed = false
+				continue
+			case !headed:
+				r.footer()
+				r.header(r.str(role))
+				headed = true
+			}
+			r.part(e, p)
+		}
 	default:
 		r.tag(tagJSON)
 		r.json(r.raw(v))
 	}
 }
 
+// isResult reports whether a part is the result of a tool call.
+func (r *reader) isResult(v value) bool { return string(r.str(r.get(v, "type"))) == "tool_result" }
+
+func (r *reader) toolResult(p part) {
+	r.footer()
+	r.header([]byte("tool"))
+	r.content(p.content, absent)
+}
+
 func (r *reader) textPart(v value) {
-	if raw := r.raw(v); len(raw) > 0 {
+	raw := r.raw(v)
+	if r.replyFrom >= 0 {
+		raw = afterThinking(raw)
+	}
+	if len(raw) > 0 {
 		r.text(tagText, raw)
 	}
+}
+
+// afterThinking drops reasoning that an engine without a reasoning parser left at the
+// start of an answer, as templates do. The JSON string may escape < and /.
+func afterThinking(raw []byte) []byte {
+	for from := 0; ; {
+		i := bytes.Index(raw[from:], []byte("/think"))
+		if i < 0 {
+			return raw
+		}
+		before := bytes.TrimSuffix(raw[:from+i], []byte(`\`))
+		after := raw[from+i+len("/think"):]
+		from += i + 1
+		opened := bytes.HasSuffix(before, []byte("<")) || bytes.HasSuffix(before, []byte(`\u003c`))
+		if !opened {
+			continue
+		}
+		for _, end := range []string{">", `\u003e`} {
+			if rest, ok := bytes.CutPrefix(after, []byte(end)); ok {
+				return trimEscaped(rest)
+			}
+		}
+	}
+}
+
+// trimEscaped drops line ends at the start of a raw JSON string.
+func trimEscaped(raw []byte) []byte {
+	for bytes.HasPrefix(raw, []byte(`\n`)) {
+		raw = raw[2:]
+	}
+	return raw
 }
 
 // toolCall writes a call in OpenAI's or Ollama's form: {"function": {"name",

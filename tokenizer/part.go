@@ -31,12 +31,11 @@ func (r *reader) partFields(v value) (p part) {
 }
 
 // part writes one part of a message's content. A part of unknown type counts as JSON.
-func (r *reader) part(v value) {
+func (r *reader) part(v value, p part) {
 	if r.kind(v) == kindString {
 		r.textPart(v)
 		return
 	}
-	p := r.partFields(v)
 	switch string(r.str(p.typ)) {
 	case "text", "input_text", "output_text":
 		r.textPart(p.text)
@@ -48,13 +47,12 @@ func (r *reader) part(v value) {
 		r.mediaPart(p.media, audioTokens)
 	case "video_url", "video", "input_video":
 		r.mediaPart(p.media, videoTokens)
-	case "file", "input_file", "document":
+	case "file", "input_file":
 		r.mediaPart(p.media, fileTokens)
+	case "document":
+		r.documentPart(p.media)
 	case "tool_use":
 		r.call(p.name, p.input)
-	case "tool_result":
-		r.header([]byte("tool"))
-		r.content(p.content)
 	case "thinking", "redacted_thinking", "reasoning": // see message
 	default:
 		r.unknownPart(v, p)
@@ -90,8 +88,19 @@ func (r *reader) mediaPart(v value, tokens int) {
 			}
 		}
 	}
-	r.tag(tagJSON)
-	r.value(v)
+	r.media(r.raw(v), tokens)
+}
+
+// documentPart writes Anthropic's document: a file, or text.
+func (r *reader) documentPart(source value) {
+	switch string(r.str(r.get(source, "type"))) {
+	case "text":
+		r.textPart(r.get(source, "data"))
+	case "content":
+		r.content(r.get(source, "content"), absent)
+	default:
+		r.mediaPart(source, fileTokens)
+	}
 }
 
 // object writes an object as JSON without marks that only tell an engine what to cache.

@@ -24,7 +24,7 @@ type reader struct {
 	p       *Prompt
 	top     [numFields]value // fields of the top level
 	options [len(optionFields)]value
-	cut     bool // the document ends before the body does
+	kept    int // blocks that belong to the chain, -1 while all do
 	rootBuf []byte
 }
 
@@ -54,21 +54,22 @@ func (r *reader) release() {
 func (r *reader) read(rt route) error {
 	cut, err := r.scan(r.in.Body, r.in.Truncated)
 	if err != nil {
+		r.p.Model, r.p.Adapter = rt.model, ""
 		return Malformed
 	}
-	r.cut = cut
 	r.p.Truncated = cut
 	r.dirty = bytes.IndexByte(r.in.Body, mark) >= 0
 	r.collect()
-	r.describe(rt)
 	r.p.API = r.recognise(rt.api)
 	a := &apis[r.p.API]
-	r.p.Kind = a.kind
-	if rt.kind == NoWork {
-		r.p.Kind = NoWork
-		return nil
+	if rt.kind == Unknown {
+		r.p.Kind = a.kind
 	}
-	if a.read == nil {
+	r.describe(rt)
+	switch {
+	case r.p.Kind == NoWork:
+		return nil
+	case a.read == nil:
 		return UnknownAPI
 	}
 	return r.readPrompt(a)
@@ -76,22 +77,31 @@ func (r *reader) read(rt route) error {
 
 // readPrompt writes the stream in the order in which engines render it.
 func (r *reader) readPrompt(a *api) error {
-	r.hints()
+	r.references()
 	r.start(r.rootKey(), r.p.Blocks)
+	r.kept = -1
 	r.templateOptions()
 	a.read(r)
-	r.turnEnd()
-	r.p.Blocks = r.blocks
-	last := Block{}
-	if n := len(r.blocks); n > 0 {
-		last = r.blocks[n-1]
+	r.endChain()
+	r.p.Blocks = r.blocks[:r.kept]
+	end := Block{}
+	if r.kept > 0 {
+		end = r.blocks[r.kept-1]
 	}
-	r.p.ExtraBytes += r.pos - r.notText - int(last.Bytes)
-	r.p.ExtraTokens += r.tokens - int(last.Tokens)
-	if len(r.blocks) == 0 && !r.p.HasResponseID && len(r.p.Hints) == 0 {
+	r.p.ExtraBytes += r.pos - r.notText - int(end.Bytes)
+	r.p.ExtraTokens += r.tokens - int(end.Tokens)
+	if r.kept == 0 && !r.p.HasResponseID && len(r.p.Hints) == 0 {
 		return NoPrompt
 	}
 	return nil
+}
+
+// endChain ends the chain where it stands: what is written after it only counts as extra.
+func (r *reader) endChain() {
+	if r.kept < 0 {
+		r.turnEnd()
+		r.kept = len(r.blocks)
+	}
 }
 
 // collect finds the fields of the top level, of duplicates the last.
@@ -108,6 +118,9 @@ func (r *reader) collect() {
 				r.options[i] = val
 			}
 		}
+	}
+	if effort := &r.options[optionEffort]; *effort == absent {
+		*effort = r.get(r.top[fReasoning], "effort")
 	}
 }
 
@@ -126,7 +139,7 @@ func (r *reader) describe(rt route) {
 		adapter = r.first(adapter)
 	}
 	r.name(&r.p.Adapter, adapter)
-	r.p.Stream = rt.stream || r.isTrue(r.top[fStream])
+	r.p.Stream = r.isTrue(r.top[fStream]) || !r.present(r.top[fStream]) && (rt.stream || apis[r.p.API].streams)
 	r.p.MaxTokens = r.integer(r.top[fMaxTokens])
 	if r.p.MaxTokens == 0 {
 		r.p.MaxTokens = r.integer(r.top[fMaxOutput])

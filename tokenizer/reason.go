@@ -10,6 +10,8 @@ const (
 	Malformed  Reason = "malformed"   // broken JSON
 	UnknownAPI Reason = "unknown_api" // JSON in which no prompt is recognised
 	NoPrompt   Reason = "no_prompt"   // a known API whose prompt is empty
+	// BadEncoding is wrapped by the errors of Decode: broken data or an unknown coding.
+	BadEncoding Reason = "bad_encoding"
 )
 
 func (r Reason) Error() string { return string(r) }

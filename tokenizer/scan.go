@@ -19,23 +19,22 @@ var (
 	errSyntax = errors.New("broken JSON")
 )
 
-// Classes of bytes outside strings.
+// Classes of bytes outside strings, as bits.
 const (
-	classOther = iota
-	classSeparator
-	classLiteral // numbers, true, false, null, NaN, Infinity
-	classNumber  // of these, what can be in a number
+	separator = 1 << iota
+	letter    // of true, false, null, NaN, Infinity
+	numeral   // what can be in a number
 )
 
 var class = func() (t [256]uint8) {
 	for _, c := range " \t\r\n,:" {
-		t[c] = classSeparator
+		t[c] = separator
 	}
 	for c := 'a'; c <= 'z'; c++ {
-		t[c], t[c-'a'+'A'] = classLiteral, classLiteral
+		t[c], t[c-'a'+'A'] = letter, letter
 	}
 	for _, c := range "0123456789+-.eE" {
-		t[c] = classNumber
+		t[c] = numeral
 	}
 	return t
 }()
@@ -88,7 +87,7 @@ func (d *document) step() error {
 // next skips separators and returns the byte that follows.
 func (d *document) next() (byte, bool) {
 	for d.at < len(d.body) {
-		if c := d.body[d.at]; class[c] != classSeparator {
+		if c := d.body[d.at]; class[c] != separator {
 			return c, true
 		}
 		d.at++
@@ -108,12 +107,23 @@ func (d *document) scanValue() error {
 		return d.enter(kindObject)
 	case '[':
 		if end := numbersEnd(d.body[d.at:]); end > 0 {
-			d.at += end
-			return d.add(kindNumbers, d.at-end, d.at)
+			return d.scanNumbers(end)
 		}
 		return d.enter(kindArray)
 	}
 	return d.scanLiteral(c)
+}
+
+func (d *document) scanNumbers(n int) error {
+	start := d.at
+	d.at += n
+	if err := d.add(kindNumbers, start, d.at); err != nil {
+		return err
+	}
+	if d.body[d.at-1] != ']' {
+		return errShort
+	}
+	return nil
 }
 
 func (d *document) scanString(k kind) error {
@@ -134,7 +144,7 @@ func (d *document) scanString(k kind) error {
 
 func (d *document) scanLiteral(c byte) error {
 	start := d.at
-	for d.at < len(d.body) && class[d.body[d.at]] >= classLiteral {
+	for d.at < len(d.body) && class[d.body[d.at]]&(letter|numeral) != 0 {
 		d.at++
 	}
 	if d.at == len(d.body) && d.depth > 0 {
@@ -145,7 +155,7 @@ func (d *document) scanLiteral(c byte) error {
 		return d.add(kindBool, start, d.at)
 	case c == 'n':
 		return d.add(kindNull, start, d.at)
-	case d.at > start && (class[c] == classNumber || c == 'N' || c == 'I'):
+	case d.at > start && (class[c] == numeral || c == 'N' || c == 'I'):
 		return d.add(kindNumber, start, d.at)
 	}
 	return errSyntax
@@ -221,20 +231,18 @@ func stringEnd(s []byte) int {
 // numbersEnd returns the length of the array of numbers that s begins with, or 0 if s
 // begins with another kind of array, an empty one or one that does not end.
 func numbersEnd(s []byte) int {
-	digits := false
+	seen := uint8(0)
 	for i := 1; i < len(s); i++ {
-		switch class[s[i]] {
-		case classNumber:
-			digits = true
-		case classSeparator:
-		default:
-			if digits && s[i] == ']' {
+		k := class[s[i]]
+		seen |= k
+		if k&(numeral|separator) == 0 {
+			if seen&numeral != 0 && s[i] == ']' {
 				return i + 1
 			}
 			return 0
 		}
 	}
-	if digits {
+	if seen&numeral != 0 {
 		return len(s)
 	}
 	return 0

@@ -152,28 +152,36 @@ func (s *stream) hashUnescaped(raw []byte) uint64 {
 	}
 }
 
-// tokenIDs writes the numbers of a raw JSON array. An id takes four bytes of seven
-// bits, enough for any vocabulary, so that none of them is mark.
+// tokenIDs writes the numbers of a raw JSON array. A number that the end of the text
+// may have cut short is left out.
 func (s *stream) tokenIDs(raw []byte) {
 	s.tag(tagTokens)
 	id, digits := uint32(0), false
 	for _, c := range raw {
-		if c >= '0' && c <= '9' {
-			id, digits = id*10+uint32(c-'0'), true
+		if d := c - '0'; d <= 9 {
+			id, digits = id*10+uint32(d), true
 			continue
 		}
-		if digits && class[c] != classNumber {
+		if digits && class[c] != numeral {
 			s.tokenID(id)
 			id, digits = 0, false
 		}
 	}
 }
 
+// tokenID writes one token id as four bytes of seven bits, enough for any vocabulary,
+// so that none of them is mark.
 func (s *stream) tokenID(id uint32) {
 	s.tokens++
-	for range tokenWeight {
-		s.writeMark(byte(id & 0x7f))
-		id >>= 7
+	b := [tokenWeight]byte{byte(id & 0x7f), byte(id >> 7 & 0x7f), byte(id >> 14 & 0x7f), byte(id >> 21 & 0x7f)}
+	if s.pos+tokenWeight < s.end {
+		s.buf = append(s.buf, b[:]...)
+		s.pos += tokenWeight
+		s.notText += tokenWeight
+		return
+	}
+	for _, c := range b {
+		s.writeMark(c)
 	}
 }
 

@@ -115,9 +115,13 @@ func Parse(in *Input, p *Prompt) error {
 	return err
 }
 
-// checkBody turns away bodies that cannot be JSON before any work is done on them.
-// The content type alone proves nothing: clients send JSON under any name.
+// checkBody turns away what cannot carry a prompt before any work is done on it. A
+// content type of text proves nothing: clients send JSON under any name.
 func checkBody(in *Input) error {
+	switch in.Method {
+	case "GET", "HEAD", "OPTIONS", "CONNECT", "TRACE":
+		return NoBody
+	}
 	if len(in.ContentType) >= 10 && strings.EqualFold(in.ContentType[:10], "multipart/") {
 		return NotJSON
 	}
