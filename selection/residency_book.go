@@ -46,7 +46,7 @@ func (b *booking) resolve(blocks []Block) []*node {
 	for i := range blocks {
 		n := b.node(blocks, i)
 		if n == nil {
-			b.residency.memory.refused.Add(uint64(len(blocks) - i))
+			b.residency.refused.Add(uint64(len(blocks) - i))
 			break
 		}
 		nodes = append(nodes, n)
@@ -61,7 +61,7 @@ func (b *booking) node(blocks []Block, i int) *node {
 		return n
 	}
 	fresh := newNode(blocks, i)
-	bytes := fresh.memory() + r.store.overhead()
+	bytes := r.memory.size(fresh)
 	if !r.memory.reserve(bytes) {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
 			}
 			fallthrough
 		case pinNoRoom:
-			b.residency.memory.refused.Add(uint64(len(nodes) - i))
+			b.residency.refused.Add(uint64(len(nodes) - i))
 			nodes = nodes[:i]
 		}
 	}

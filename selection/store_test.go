@@ -3,7 +3,6 @@ package selection
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func newRistretto(t testing.TB, bytes int64) *ristrettoStore {
@@ -26,18 +25,6 @@ func testNode(key uint64) *node { return newNode([]Block{{Key: key, Tokens: 1}},
 func gone(n *node) *node {
 	n.flags.Or(nodeGone)
 	return n
-}
-
-// drained waits until the writer has applied all changes so far.
-func (s *ristrettoStore) drained(t *testing.T) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); len(s.changes) > 0 || s.waiting.Load() > 0; {
-		if time.Now().After(deadline) {
-			t.Fatal("the writer does not get done")
-		}
-		time.Sleep(time.Millisecond)
-	}
-	s.cache.Wait()
 }
 
 func TestStoreContract(t *testing.T) {
@@ -63,9 +50,7 @@ func TestStoreContract(t *testing.T) {
 				s.delete(first) // late, and not the node that is there
 			}
 		}
-		if r, ok := s.(*ristrettoStore); ok {
-			r.drained(t)
-		}
+		s.flush()
 		for key := range uint64(1000) {
 			if n := s.get(key); n == nil || n.gone() {
 				t.Fatalf("key %d got lost", key)
@@ -86,12 +71,8 @@ func TestStoreDeletes(t *testing.T) {
 			s.delete(gone(n))
 		}
 		if r, ok := s.(*ristrettoStore); ok {
-			r.drained(t)
-			for len(r.changes) > 0 {
-				time.Sleep(time.Millisecond)
-			}
-			s.add(testNode(1 << 40)) // a batch of its own, so that the last one is over
-			r.drained(t)
+			r.flush()
+			r.cache.Wait()
 		}
 		for key := range uint64(500) {
 			if s.get(key) != nil {
@@ -124,7 +105,7 @@ func TestRistrettoFlood(t *testing.T) {
 			t.Error("a node was not found right after it was added")
 		}
 	}
-	s.drained(t)
+	s.flush()
 	for i := range uint64(count) {
 		if s.get(mix(i)) == nil {
 			t.Fatalf("key %d was dropped", i)
@@ -145,7 +126,7 @@ func TestRistrettoRefusals(t *testing.T) {
 		nodes[i] = testNode(mix(uint64(i)))
 		s.add(nodes[i])
 	}
-	s.drained(t)
+	s.flush()
 	lost := uint64(0)
 	for _, n := range nodes {
 		if n.gone() {
