@@ -3,5 +3,6 @@
 package cacheaware
 
 import (
+	_ "github.com/seed5db0839e/caddy-cache-aware/integration/command"
 	_ "github.com/seed5db0839e/caddy-cache-aware/module"
 )

@@ -34,6 +34,9 @@ type recency struct {
 	total    int64 // tokens in all buckets
 	gained   int64 // tokens stamped since the newest bucket was opened
 	buckets  []bucket
+
+	doubted bool // what was used before suspect is held possibly at best
+	suspect uint32
 }
 
 type bucket struct {
@@ -148,6 +151,9 @@ func (r *recency) horizon() horizon {
 		if newer <= sure {
 			h.sure = b.start
 		}
+	}
+	if r.doubted && before(h.sure, r.suspect) {
+		h.sure = r.suspect
 	}
 	return h
 }

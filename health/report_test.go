@@ -1,0 +1,78 @@
+package health
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+func TestRestartedSince(t *testing.T) {
+	report := func(engine string, start, queries, hits float64) Report {
+		r := unknown()
+		r.Engine, r.StartTime, r.PrefixQueries, r.PrefixHits = engine, start, queries, hits
+		return r
+	}
+	nan := math.NaN()
+	tests := map[string]struct {
+		before, after Report
+		want          bool
+	}{
+		"counters go up":             {report("vllm", 100, 5, 1), report("vllm", 100, 6, 2), false},
+		"nothing changes":            {report("vllm", 100, 5, 1), report("vllm", 100, 5, 1), false},
+		"nothing is known":           {unknown(), unknown(), false},
+		"later start":                {report("vllm", 100, 0, 0), report("vllm", 160, 0, 0), true},
+		"earlier start":              {report("vllm", 100, 5, 1), report("vllm", 40, 6, 1), false},
+		"start jitters":              {report("vllm", 100, 5, 1), report("vllm", 100.01, 6, 1), false},
+		"start appears":              {report("vllm", nan, 5, 1), report("vllm", 100, 6, 1), false},
+		"a counter goes down":        {report("vllm", nan, 5, 3), report("vllm", nan, 9, 1), true},
+		"a counter vanishes":         {report("vllm", nan, 5, 3), report("vllm", nan, nan, nan), true},
+		"a counter at zero vanishes": {report("vllm", nan, 0, 0), report("vllm", nan, nan, nan), false},
+		"another engine":             {report("vllm", nan, nan, nan), report("sglang", nan, nan, nan), true},
+	}
+	for name, tt := range tests {
+		if got := tt.after.RestartedSince(tt.before); got != tt.want {
+			t.Errorf("%s: restarted %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+func TestGaugesAndDerivedCountersMayGoDown(t *testing.T) {
+	before := unknown()
+	for _, q := range before.quantities() {
+		*q = 10
+	}
+	after := before
+	after.Running, after.Waiting, after.KVUsage, after.ComputedTokens = 1, 0, 0, 9
+	if after.RestartedSince(before) {
+		t.Error("lower gauges are taken for a restart")
+	}
+}
+
+func TestReportJSON(t *testing.T) {
+	r := unknown()
+	r.Engine, r.Running, r.PrefixCaching = "vllm", 3, Off
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"engine":"vllm"`, `"running":3`, `"prefix_caching":"off"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%s lacks %s", b, want)
+		}
+	}
+	if strings.Contains(string(b), "waiting") {
+		t.Errorf("%s has what is not known", b)
+	}
+}
+
+func TestFill(t *testing.T) {
+	facts, r := unknown(), unknown()
+	facts.Slots, facts.Running, facts.PrefixCaching, facts.Sleeping = 4, 9, On, true
+	r.Running, r.PrefixCaching = 1, Off
+	r.fill(&facts)
+	wantTold(t, r, map[string]float64{"running": 1, "slots": 4})
+	if r.PrefixCaching != Off || !r.Sleeping {
+		t.Errorf("prefix caching %s, sleeping %t", r.PrefixCaching, r.Sleeping)
+	}
+}

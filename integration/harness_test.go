@@ -1,0 +1,257 @@
+// Package integration holds end-to-end tests: a real Caddy with the policy in
+// front of simulated engines.
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
+	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/module"
+)
+
+// rig is a proxy in front of simulated engines.
+type rig struct {
+	t       *testing.T
+	engines []*engine.Server
+	address string
+	options string // of the policy
+	handler string // further directives of reverse_proxy
+}
+
+// retries is what the example configurations recommend.
+const retries = `
+	lb_retries 2
+	lb_retry_match {
+		method POST
+	}
+`
+
+// newRig starts engines and a proxy. Both end with the test, which then checks
+// that all bookings are closed.
+func newRig(t *testing.T, replicas int, o engine.Options, options, handler string) *rig {
+	t.Helper()
+	r := &rig{t: t, options: options, handler: handler}
+	for range replicas {
+		e, err := engine.Start(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = e.Close() })
+		r.engines = append(r.engines, e)
+	}
+	address, err := proxy.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.address = address
+	r.load()
+	t.Cleanup(func() {
+		r.awaitEmptyLedgers()
+		if err := proxy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// load starts the proxy, or reloads its configuration.
+func (r *rig) load() {
+	r.t.Helper()
+	var upstreams []string
+	for _, e := range r.engines {
+		upstreams = append(upstreams, e.Addr())
+	}
+	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// status returns what the policy knows of each replica, by address.
+func (r *rig) status() map[string]replicaStatus {
+	found := make(map[string]replicaStatus)
+	for _, state := range module.Statuses() {
+		for _, replica := range state.Replicas {
+			found[replica.Replica] = replicaStatus(replica)
+		}
+	}
+	return found
+}
+
+// awaitEmptyLedgers fails the test if bookings stay open.
+func (r *rig) awaitEmptyLedgers() {
+	r.t.Helper()
+	var open map[string]replicaStatus
+	for range 200 {
+		open = make(map[string]replicaStatus)
+		for address, s := range r.status() {
+			if s.Queued != 0 || s.Running != 0 || s.Context != 0 || s.Prefill != 0 {
+				open[address] = s
+			}
+		}
+		if len(open) == 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.t.Errorf("bookings stay open: %+v", open)
+}
+
+// chat is a request for a completion.
+type chat struct {
+	System, User string
+	MaxTokens    int
+	Silent       bool // not streamed
+}
+
+func (c chat) body() []byte {
+	body, err := json.Marshal(map[string]any{
+		"model": "simulated",
+		"messages": []map[string]string{
+			{"role": "system", "content": c.System},
+			{"role": "user", "content": c.User},
+		},
+		"max_tokens":     c.MaxTokens,
+		"stream":         !c.Silent,
+		"stream_options": map[string]bool{"include_usage": true},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// client opens a connection for each request: one that waits for the next
+// request may be closed by a reload at the very moment it is used.
+var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+// answer is what a client saw of its request.
+type answer struct {
+	Status   int
+	Replica  string
+	Reason   string
+	Matched  int
+	Begun    bool // some of the answer arrived
+	Cached   int
+	Prompt   int
+	Complete bool
+	Err      error
+}
+
+var explanation = regexp.MustCompile(`upstream=([^;]+); matched=(\d+); prompt=\d+; reason=(\w+)`)
+
+// send sends a request and reads the answer to its end.
+func (r *rig) send(ctx context.Context, c chat) answer {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.address+"/v1/chat/completions", bytes.NewReader(c.body()))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{Err: err}
+	}
+	defer response.Body.Close()
+	a := answer{Status: response.StatusCode}
+	if m := explanation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
+		a.Replica, a.Reason = m[1], m[3]
+		a.Matched, _ = strconv.Atoi(m[2])
+	}
+	a.read(response.Body, c.Silent)
+	return a
+}
+
+func (a *answer) read(body io.Reader, silent bool) {
+	if silent {
+		var whole []byte
+		if whole, a.Err = io.ReadAll(body); a.Err == nil {
+			a.Begun, a.Complete = len(whole) > 0, true
+			a.learn(whole)
+		}
+		return
+	}
+	lines := bufio.NewScanner(body)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue
+		}
+		a.Begun = true
+		if string(data) == "[DONE]" {
+			a.Complete = true
+			continue
+		}
+		a.learn(data)
+	}
+	a.Err = lines.Err()
+}
+
+// learn reads the usage out of one JSON text, if it has any.
+func (a *answer) learn(text []byte) {
+	var said struct {
+		Usage *struct {
+			PromptTokens        int `json:"prompt_tokens"`
+			PromptTokensDetails struct {
+				CachedTokens int `json:"cached_tokens"`
+			} `json:"prompt_tokens_details"`
+		}
+	}
+	if json.Unmarshal(text, &said) == nil && said.Usage != nil {
+		a.Prompt, a.Cached = said.Usage.PromptTokens, said.Usage.PromptTokensDetails.CachedTokens
+	}
+}
+
+// sendAll sends requests at once and returns their answers in order.
+func (r *rig) sendAll(chats []chat) []answer {
+	answers := make([]answer, len(chats))
+	var group sync.WaitGroup
+	for i, c := range chats {
+		group.Go(func() { answers[i] = r.send(r.t.Context(), c) })
+	}
+	group.Wait()
+	return answers
+}
+
+// text is prose of about so many tokens, the same for the same seed.
+func text(seed, tokens int) string {
+	var b strings.Builder
+	state := uint64(seed)*0x9e3779b97f4a7c15 + 1
+	for b.Len() < tokens*4 {
+		state = state*6364136223846793005 + 1442695040888963407
+		fmt.Fprintf(&b, "%x ", state>>52)
+	}
+	return b.String()
+}
+
+// share counts the answers per replica.
+func share(answers []answer) map[string]int {
+	counts := make(map[string]int)
+	for _, a := range answers {
+		counts[a.Replica]++
+	}
+	return counts
+}
+
+// get sends a GET request and reads the answer.
+func (r *rig) get(path string) (*http.Response, error) {
+	response, err := client.Get("http://" + r.address + path)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response, err
+}

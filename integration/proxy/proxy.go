@@ -1,0 +1,96 @@
+// Package proxy runs a real Caddy inside the process, for demos and tests. It
+// has no admin endpoint, asks for no certificates and writes nothing to disk.
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	_ "github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile" // the Caddyfile adapter
+	_ "github.com/caddyserver/caddy/v2/modules/standard"          // what the Caddyfile names
+
+	_ "github.com/seed5db0839e/caddy-cache-aware/module" // the policy
+)
+
+// Proxy is the one Caddy of this process. A second Start replaces the
+// configuration of the first, as a reload does.
+type Proxy struct {
+	// URL is where it listens, without a slash at the end.
+	URL string
+}
+
+// Options say what to run. Site and Global are Caddyfile text.
+type Options struct {
+	Address string // host:port to listen on, a loopback one
+	Site    string // directives of the one site
+	Global  string // further global options
+}
+
+// Start loads a configuration and waits until the proxy listens.
+func Start(o Options) (*Proxy, error) {
+	config, err := adapt(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := caddy.Load(config, true); err != nil {
+		return nil, fmt.Errorf("loading configuration: %w", err)
+	}
+	return &Proxy{URL: "http://" + o.Address}, awaitListener(o.Address)
+}
+
+// Stop ends the proxy and waits for requests in flight.
+func Stop() error { return caddy.Stop() }
+
+// globals keep Caddy to the loopback interface, from asking for certificates and
+// from writing: its periodic look at the storage would leave files there.
+const globals = "default_bind 127.0.0.1\nadmin off\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
+
+func adapt(o Options) ([]byte, error) {
+	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", globals+o.Global, o.Address, o.Site)
+	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
+	if err != nil {
+		return nil, fmt.Errorf("adapting Caddyfile: %w", err)
+	}
+	if strings.Contains(o.Global, "log") {
+		return config, nil
+	}
+	return quiet(config)
+}
+
+// quiet turns all logs off.
+func quiet(config []byte) ([]byte, error) {
+	var parsed map[string]any
+	if err := json.Unmarshal(config, &parsed); err != nil {
+		return nil, fmt.Errorf("reading adapted configuration: %w", err)
+	}
+	parsed["logging"] = map[string]any{"logs": map[string]any{"default": map[string]any{"level": "PANIC"}}}
+	return json.Marshal(parsed)
+}
+
+// awaitListener waits until a connection is accepted.
+func awaitListener(address string) error {
+	var err error
+	for range 100 {
+		var connection net.Conn
+		if connection, err = net.DialTimeout("tcp", address, time.Second); err == nil {
+			return connection.Close()
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return fmt.Errorf("waiting for %s: %w", address, err)
+}
+
+// FreeAddress returns a loopback address whose port was free a moment ago.
+func FreeAddress() (string, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", fmt.Errorf("looking for a free port: %w", err)
+	}
+	defer listener.Close()
+	return listener.Addr().String(), nil
+}

@@ -1,0 +1,125 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/seed5db0839e/caddy-cache-aware/selection"
+)
+
+// bookedAttempt tells a booking what becomes of one attempt. The transport
+// calls it on the request's goroutine; abandon may come from another one.
+type bookedAttempt struct {
+	booking *selection.Booking
+	started time.Time
+	stop    func() bool // disarms abandon
+
+	mu   sync.Mutex
+	ttft time.Duration // until the first token; 0 while unknown
+	said usage         // what the answer has said of itself
+}
+
+// headers hears the status of the answer. An error status ends the attempt
+// here: its body is of no interest, and the handler may try again.
+func (a *bookedAttempt) headers(status int, _ http.Header, at time.Time) {
+	if failure, failed := failureOf(status); failed {
+		a.fail(failure, at)
+	}
+}
+
+// failureOf says whom an answer's status speaks against.
+func failureOf(status int) (selection.Failure, bool) {
+	switch {
+	case status < 400:
+		return 0, false
+	case status >= 500,
+		status == http.StatusUnauthorized,
+		status == http.StatusForbidden,
+		status == http.StatusNotFound,
+		status == http.StatusRequestTimeout,
+		status == http.StatusTooManyRequests:
+		return selection.FailureModel, true
+	default:
+		return selection.FailureRequest, true
+	}
+}
+
+func (a *bookedAttempt) firstToken(at time.Time) {
+	a.mu.Lock()
+	a.ttft = at.Sub(a.started)
+	a.mu.Unlock()
+	a.booking.FirstToken(at)
+}
+
+func (a *bookedAttempt) usage(u usage) {
+	a.mu.Lock()
+	a.said = u
+	a.mu.Unlock()
+}
+
+func (a *bookedAttempt) ended(at time.Time) {
+	a.stop()
+	a.booking.End(at, a.reported())
+}
+
+// failed hears a transport error, or an answer that broke off. An answer that
+// the client or the proxy does not want to its end is nobody's failure. A
+// replica that is slow to answer is alive, one that cannot be reached or drops
+// the connection may not be.
+func (a *bookedAttempt) failed(err error, at time.Time) {
+	var network net.Error
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, errResponseClosed):
+		a.stop()
+		a.booking.Cancel(at, a.reported())
+	case errors.As(err, &network) && network.Timeout() && !isDial(err):
+		a.fail(selection.FailureModel, at)
+	default:
+		a.fail(selection.FailureReplica, at)
+	}
+}
+
+// isDial tells whether the connection could not even be made.
+func isDial(err error) bool {
+	var operation *net.OpError
+	return errors.As(err, &operation) && operation.Op == "dial"
+}
+
+func (a *bookedAttempt) fail(failure selection.Failure, at time.Time) {
+	a.stop()
+	a.booking.Fail(at, failure)
+}
+
+// abandon closes the booking when the request is over and nobody else has.
+func (a *bookedAttempt) abandon() {
+	a.booking.Cancel(time.Now(), a.reported())
+}
+
+// reported is what the answer has said of itself so far.
+func (a *bookedAttempt) reported() selection.Usage {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return selection.Usage{
+		Output:  a.said.outputTokens,
+		Cached:  a.said.cachedTokens,
+		Checked: a.said.cachedKnown,
+	}
+}
+
+// logOutcome adds what is known of the answer to the access log.
+func (a *bookedAttempt) logOutcome(enc zapcore.ObjectEncoder) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.ttft > 0 {
+		enc.AddFloat64("ttft_ms", milliseconds(a.ttft.Seconds()))
+	}
+	if a.said.cachedKnown {
+		enc.AddInt("confirmed_tokens", a.said.cachedTokens)
+	}
+}

@@ -1,0 +1,84 @@
+package module
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	_ "github.com/caddyserver/caddy/v2/modules/standard"
+)
+
+func TestUnmarshalCaddyfile(t *testing.T) {
+	for name, test := range map[string]struct{ input, json string }{
+		"bare":              {"", `{}`},
+		"empty block":       {"{\n}", `{}`},
+		"name":              {"{\nname gpus\n}", `{"name":"gpus"}`},
+		"capacity auto":     {"{\ncache_capacity auto\n}", `{}`},
+		"capacity":          {"{\ncache_capacity 120000\n}", `{"cache_capacity":120000}`},
+		"index memory":      {"{\nindex_memory 64MiB\n}", `{"index_memory":67108864}`},
+		"index memory (MB)": {"{\nindex_memory 64MB\n}", `{"index_memory":64000000}`},
+		"max prompt":        {"{\nmax_prompt 1MiB\n}", `{"max_prompt":1048576}`},
+		"explain":           {"{\nexplain\n}", `{"explain":true}`},
+		"fallback":          {"{\nfallback round_robin\n}", `{"fallback":{"policy":"round_robin"}}`},
+		"fallback with arguments": {
+			"{\nfallback header X-User\n}",
+			`{"fallback":{"field":"X-User","policy":"header"}}`,
+		},
+		"fallback with a block": {
+			"{\nfallback header X-User {\nfallback first\n}\n}",
+			`{"fallback":{"fallback":{"policy":"first"},"field":"X-User","policy":"header"}}`,
+		},
+		"all": {
+			"{\nname a\ncache_capacity 1\nindex_memory 1MiB\nmax_prompt 1\nfallback random\nexplain\n}",
+			`{"name":"a","cache_capacity":1,"index_memory":1048576,"max_prompt":1,"fallback":{"policy":"random"},"explain":true}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c CacheAware
+			if err := c.UnmarshalCaddyfile(caddyfile.NewTestDispenser("cache_aware " + test.input)); err != nil {
+				t.Fatal(err)
+			}
+			got, err := json.Marshal(&c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got) != test.json {
+				t.Errorf("JSON = %s\nwant   %s", got, test.json)
+			}
+		})
+	}
+}
+
+func TestUnmarshalCaddyfileErrors(t *testing.T) {
+	for name, test := range map[string]struct{ input, want string }{
+		"argument":             {"fast", "wrong argument count"},
+		"unknown option":       {"{\nspeed 1\n}", "unrecognized option 'speed'"},
+		"repeated":             {"{\nname a\nname b\n}", "name is already specified"},
+		"repeated flag":        {"{\nexplain\nexplain\n}", "explain is already specified"},
+		"name missing":         {"{\nname\n}", "wrong argument count"},
+		"name surplus":         {"{\nname a b\n}", "wrong argument count"},
+		"capacity missing":     {"{\ncache_capacity\n}", "wrong argument count"},
+		"capacity surplus":     {"{\ncache_capacity 1 2\n}", "wrong argument count"},
+		"capacity zero":        {"{\ncache_capacity 0\n}", "positive number of tokens: '0'"},
+		"capacity negative":    {"{\ncache_capacity -5\n}", "positive number of tokens: '-5'"},
+		"capacity text":        {"{\ncache_capacity lots\n}", "positive number of tokens: 'lots'"},
+		"index memory missing": {"{\nindex_memory\n}", "wrong argument count"},
+		"index memory text":    {"{\nindex_memory huge\n}", "parsing index_memory 'huge'"},
+		"index memory small":   {"{\nindex_memory 1kB\n}", "index_memory must be at least 1048576 bytes: '1kB'"},
+		"max prompt missing":   {"{\nmax_prompt\n}", "wrong argument count"},
+		"max prompt zero":      {"{\nmax_prompt 0\n}", "max_prompt must be at least 1 bytes: '0'"},
+		"max prompt negative":  {"{\nmax_prompt -1\n}", "parsing max_prompt '-1'"},
+		"explain surplus":      {"{\nexplain yes\n}", "wrong argument count"},
+		"fallback missing":     {"{\nfallback\n}", "wrong argument count"},
+		"fallback unknown":     {"{\nfallback magic\n}", "module not registered: http.reverse_proxy.selection_policies.magic"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var c CacheAware
+			err := c.UnmarshalCaddyfile(caddyfile.NewTestDispenser("cache_aware " + test.input))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error = %v, want it to contain %q", err, test.want)
+			}
+		})
+	}
+}

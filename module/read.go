@@ -1,0 +1,87 @@
+package module
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
+)
+
+// bytesPerToken turns prompt text into tokens until it is learned: common
+// vocabularies give 3.5 to 4.5 bytes for English and code.
+const bytesPerToken = 4
+
+// prompts holds parsed prompts for reuse; what outlives the parse is copied.
+var prompts = sync.Pool{New: func() any { return new(tokenizer.Prompt) }}
+
+// read finds out what a call asks for. Whatever cannot be read is routed by
+// load alone.
+func (c *CacheAware) read(k *call) {
+	prompt := prompts.Get().(*tokenizer.Prompt)
+	defer prompts.Put(prompt)
+	k.unread = c.parse(k, prompt)
+	k.request = selection.Request{
+		Model:    prompt.Model,
+		Work:     workOf(k.http, prompt.Kind),
+		Blocks:   blocksOf(prompt.Blocks),
+		Extra:    tokensOf(prompt.ExtraBytes, prompt.ExtraTokens),
+		Output:   prompt.MaxTokens * max(1, prompt.Choices),
+		Streamed: prompt.Stream,
+		Capacity: c.CacheCapacity,
+	}
+	if last := len(k.request.Blocks) - 1; last >= 0 {
+		k.request.Tokens = int(k.request.Blocks[last].Tokens)
+	}
+}
+
+// parse reads as much of the body as it may into prompt.
+func (c *CacheAware) parse(k *call, prompt *tokenizer.Prompt) error {
+	r := k.http
+	k.body = openBody(r, c.MaxPrompt, c.state.bodies)
+	body, truncated := k.body.Prefix(), !k.body.Complete()
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
+		decoded, cut, err := tokenizer.Decode(encoding, body, int(c.MaxPrompt))
+		if err != nil {
+			return err
+		}
+		body, truncated = decoded, truncated || cut
+	}
+	return tokenizer.Parse(&tokenizer.Input{
+		Method:      r.Method,
+		Path:        r.URL.Path,
+		ContentType: r.Header.Get("Content-Type"),
+		Body:        body,
+		Truncated:   truncated,
+		Secret:      c.state.secret,
+	}, prompt)
+}
+
+// workOf is what the engine will have to do. A request that could not be read
+// may well be a generation, unless its method says otherwise.
+func workOf(r *http.Request, kind tokenizer.Kind) selection.Work {
+	switch {
+	case kind == tokenizer.Generate, kind == tokenizer.Unknown && r.Method == http.MethodPost:
+		return selection.Generate
+	case kind == tokenizer.Embed:
+		return selection.Prefill
+	default:
+		return selection.Light
+	}
+}
+
+// blocksOf turns text bytes into tokens.
+func blocksOf(blocks []tokenizer.Block) []selection.Block {
+	converted := make([]selection.Block, len(blocks))
+	for i, b := range blocks {
+		converted[i] = selection.Block{
+			Key:    b.Key,
+			Tokens: uint32(tokensOf(int(b.Bytes), int(b.Tokens))), //nolint:gosec // bounded by the body's size
+			Reply:  b.Reply,
+		}
+	}
+	return converted
+}
+
+// tokensOf is the number of tokens in so much text and what was counted apart.
+func tokensOf(bytes, tokens int) int { return bytes/bytesPerToken + tokens }

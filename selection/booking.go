@@ -1,0 +1,127 @@
+package selection
+
+import "time"
+
+type stage uint8
+
+const (
+	waiting stage = iota // the prefill is not known to be done
+	running              // past the prefill
+	ended
+)
+
+// Booking is a request's place on a replica: the work charged to it and the
+// prefix it is about to hold. It must be closed by End or Fail; what is
+// reported after that is ignored, so a booking is released exactly once.
+// Methods are safe for concurrent use.
+type Booking struct {
+	Estimate Estimate
+	Reason   Reason
+
+	fleet   *Fleet
+	replica *replica
+	claim   *Claim
+	model   string
+	work    Work
+	began   time.Time
+
+	// The fields below are guarded by the fleet's lock.
+	prefill        time.Duration // charged
+	prompt         int           // tokens charged
+	streamed       bool
+	stage          stage
+	next, previous *Booking
+}
+
+// Usage is what an answer said of itself, in tokens. Output is 0 when it is
+// not known.
+type Usage struct {
+	Output  int
+	Cached  int  // prompt tokens found in the replica's cache
+	Checked bool // Cached is known
+}
+
+// FirstToken reports that the first token of the answer has arrived: the
+// prefill is done and the prompt is in the replica's cache.
+func (b *Booking) FirstToken(now time.Time) {
+	b.fleet.mu.Lock()
+	first := b.stage == waiting
+	b.replica.ledger.prefilled(b, now)
+	b.fleet.mu.Unlock()
+	if first {
+		b.claim.Confirm()
+	}
+}
+
+// End reports that the replica has answered in full.
+func (b *Booking) End(now time.Time, usage Usage) {
+	if !b.close(now, func() {
+		b.replica.failures.succeed(modelCell(b.model), now)
+		if b.work == Generate {
+			b.fleet.outputs.learn(b.model, usage.Output)
+		}
+		if usage.Checked {
+			b.fleet.settleDoubt(b.replica, b.Estimate.Held, usage.Cached)
+		}
+	}) {
+		return
+	}
+	b.claim.Confirm()
+	b.claim.Release(usage.Output)
+}
+
+// Cancel reports that the client has gone. What the replica computed until
+// then stays; a prefill that was not known to be done is taken as not begun.
+func (b *Booking) Cancel(now time.Time, usage Usage) {
+	prefilled := false
+	if !b.close(now, func() { prefilled = b.stage == running && b.streamed }) {
+		return
+	}
+	if prefilled {
+		b.claim.Release(usage.Output)
+	} else {
+		b.claim.Undo()
+	}
+}
+
+// Failure says whom an attempt's failure speaks against.
+type Failure uint8
+
+const (
+	// FailureRequest speaks against the request itself, as status 400 does.
+	FailureRequest Failure = iota
+	// FailureModel speaks against the replica serving this model: 401, 404, 429, 5xx.
+	FailureModel
+	// FailureReplica speaks against the replica as a whole: connection refused or lost.
+	FailureReplica
+)
+
+// Fail reports that the attempt failed. Charge and residency are undone, and
+// the replica is priced accordingly.
+func (b *Booking) Fail(now time.Time, failure Failure) {
+	if !b.close(now, func() {
+		if failure != FailureRequest {
+			b.replica.failures.fail(modelCell(b.model), failure == FailureReplica, b.began, now)
+		}
+	}) {
+		return
+	}
+	b.claim.Undo()
+	if failure == FailureReplica {
+		// After the undoing, which stamps what had been confirmed.
+		b.fleet.doubt(b.replica)
+	}
+}
+
+// close takes the booking off the ledger after calling last under the lock.
+// It reports false when the booking was closed before.
+func (b *Booking) close(now time.Time, last func()) bool {
+	b.fleet.mu.Lock()
+	defer b.fleet.mu.Unlock()
+	if b.stage == ended {
+		return false
+	}
+	last()
+	b.replica.ledger.remove(b, now)
+	return true
+}

@@ -1,0 +1,197 @@
+package selection
+
+import (
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+)
+
+// tie is how close two costs are, in seconds, to be decided by lot.
+const tie = 1e-6
+
+// absence is how long a replica must not have been a candidate, with nothing
+// in flight, before its place may be given to another one.
+const absence = time.Hour
+
+// Fleet is what is known about a set of replicas, and the decision over them.
+// Replicas are known by address and join when they are first a candidate.
+// Methods are safe for concurrent use.
+type Fleet struct {
+	residency *Residency
+	matches   sync.Pool // of *[]Match
+
+	mu        sync.Mutex
+	replicas  map[string]*replica
+	outputs   outputs
+	random    *rand.Rand
+	estimates []Estimate
+}
+
+// NewFleet makes a fleet that keeps residency in store. Ties are drawn from a
+// source seeded with seed.
+func NewFleet(store Store, seed uint64) *Fleet {
+	return &Fleet{
+		residency: NewResidency(store),
+		matches:   sync.Pool{New: func() any { return new([]Match) }},
+		replicas:  make(map[string]*replica),
+		random:    rand.New(rand.NewPCG(seed, 0)),
+	}
+}
+
+// Place chooses one of the candidates for a request and books it there. It
+// returns nil when there are no candidates. Scoring and booking are one step:
+// the next call sees this one's charge.
+func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Booking {
+	if len(candidates) == 0 {
+		return nil
+	}
+	matches := f.matches.Get().(*[]Match)
+	defer f.matches.Put(matches)
+	f.match(request, matches)
+
+	f.mu.Lock()
+	estimates := f.score(now, request, candidates, *matches)
+	best := f.choose(estimates, request.Avoid)
+	b := f.book(now, request, &estimates[best])
+	b.Reason = reason(request, estimates, best)
+	f.mu.Unlock()
+
+	blocks := request.Blocks
+	if request.Work == Light {
+		blocks = nil
+	}
+	b.claim = f.residency.Book(b.replica.slot, blocks)
+	return b
+}
+
+// Explain estimates a request on each candidate and books nothing.
+func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []Estimate {
+	matches := new([]Match)
+	f.match(request, matches)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]Estimate(nil), f.score(now, request, candidates, *matches)...)
+}
+
+// match looks up what each replica holds of the prompt. It takes no lock, so
+// requests do not wait for each other's lookups.
+func (f *Fleet) match(request *Request, into *[]Match) {
+	slots := f.residency.Slots()
+	*into = slices.Grow((*into)[:0], slots)[:slots]
+	f.residency.Match(request.Blocks, *into)
+}
+
+// score estimates the request on each candidate. The result is valid until
+// the lock is released.
+func (f *Fleet) score(now time.Time, request *Request, candidates []string, matches []Match) []Estimate {
+	f.estimates = f.estimates[:0]
+	for _, address := range candidates {
+		r := f.join(address, request, now)
+		var held Match
+		if int(r.slot) < len(matches) {
+			held = matches[r.slot]
+		}
+		f.estimates = append(f.estimates, f.estimate(r, request, held, now))
+	}
+	return f.estimates
+}
+
+// choose returns the index of the cheapest estimate, by lot among equals.
+// Replicas to avoid are considered only when all are.
+func (f *Fleet) choose(estimates []Estimate, avoid []string) int {
+	best, equals := -1, 0
+	for i := range estimates {
+		if slices.Contains(avoid, estimates[i].Replica) {
+			continue
+		}
+		switch {
+		case best < 0 || estimates[i].Cost < estimates[best].Cost-tie:
+			best, equals = i, 1
+		case estimates[i].Cost <= estimates[best].Cost+tie:
+			if equals++; f.random.IntN(equals) == 0 {
+				best = i
+			}
+		}
+	}
+	if best < 0 {
+		return f.choose(estimates, nil)
+	}
+	return best
+}
+
+func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
+	r := f.replicas[e.Replica]
+	b := &Booking{
+		Estimate: *e,
+		fleet:    f,
+		replica:  r,
+		model:    request.Model,
+		work:     request.Work,
+		began:    now,
+		prefill:  seconds(e.Prefill),
+		prompt:   request.Tokens + request.Extra,
+		streamed: request.Streamed,
+	}
+	r.ledger.add(b, now)
+	r.arrivals.add(1, now, rateHalfLife)
+	r.busy.add(e.Prefill, now, rateHalfLife)
+	return b
+}
+
+func reason(request *Request, estimates []Estimate, best int) Reason {
+	if len(estimates) == 1 {
+		return ReasonOnly
+	}
+	if len(request.Blocks) == 0 {
+		return ReasonLoad
+	}
+	longest := 0
+	for i := range estimates {
+		longest = max(longest, estimates[i].Matched)
+	}
+	switch {
+	case longest == 0:
+		return ReasonCold
+	case estimates[best].Matched < longest:
+		return ReasonSpread
+	default:
+		return ReasonPrefix
+	}
+}
+
+// join returns the replica at an address, making a place for it at first sight.
+func (f *Fleet) join(address string, request *Request, now time.Time) *replica {
+	r := f.replicas[address]
+	if r == nil {
+		f.leaveAbsent(now)
+		r = &replica{address: address, speed: DefaultSpeed, capacity: DefaultCapacity}
+		r.slot = f.residency.Join(r.capacity)
+		f.replicas[address] = r
+	}
+	r.seen = now
+	if request.Capacity > 0 && request.Capacity != r.capacity {
+		r.capacity = request.Capacity
+		f.residency.SetCapacity(r.slot, r.capacity)
+	}
+	return r
+}
+
+// leaveAbsent takes out replicas that are long gone. It runs when one joins,
+// which is when places are needed.
+func (f *Fleet) leaveAbsent(now time.Time) {
+	for address, r := range f.replicas {
+		if r.ledger.inFlight() == 0 && now.Sub(r.seen) > absence {
+			f.residency.Leave(r.slot)
+			delete(f.replicas, address)
+		}
+	}
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// Close empties the index and frees it. Bookings may still be closed.
+func (f *Fleet) Close() error {
+	f.residency.Close()
+	return nil
+}

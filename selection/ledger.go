@@ -1,0 +1,108 @@
+package selection
+
+import "time"
+
+// ledger is the work that a replica has been given and has not done, as far
+// as our own bookings tell. Sums are integers, so that they return to exactly
+// zero when the last booking ends.
+type ledger struct {
+	first, last *Booking      // bookings whose prefill is not known to be done, oldest first
+	prefill     time.Duration // sum of their prefill estimates
+	since       time.Time     // when the work on first began, as far as known
+	queued      int           // how many they are
+	running     int           // bookings past their prefill
+	context     int           // prompt tokens of all bookings
+}
+
+func (l *ledger) inFlight() int { return l.queued + l.running }
+
+// add books a prefill at the end of the queue.
+func (l *ledger) add(b *Booking, now time.Time) {
+	l.settle(now)
+	if l.first == nil {
+		l.first, l.since = b, now
+	} else {
+		l.last.next, b.previous = b, l.last
+	}
+	l.last = b
+	l.prefill += b.prefill
+	l.queued++
+	l.context += b.prompt
+	b.stage = waiting
+}
+
+// prefilled records that the prefill of b is done.
+func (l *ledger) prefilled(b *Booking, now time.Time) {
+	if b.stage != waiting {
+		return
+	}
+	l.leaveQueue(b, now)
+	l.running++
+	b.stage = running
+}
+
+// remove takes b out, whatever stage it has reached.
+func (l *ledger) remove(b *Booking, now time.Time) {
+	switch b.stage {
+	case waiting:
+		l.leaveQueue(b, now)
+	case running:
+		l.running--
+	default:
+		return
+	}
+	l.context -= b.prompt
+	b.stage = ended
+}
+
+// leaveQueue unlinks b. Time spent on the oldest prefill is spent when it
+// leaves, however long it was estimated; when a later one overtakes it, only
+// its own estimate is.
+func (l *ledger) leaveQueue(b *Booking, now time.Time) {
+	if b == l.first {
+		l.since = now
+	} else if l.since = l.since.Add(b.prefill); l.since.After(now) {
+		l.since = now
+	}
+	if b.previous != nil {
+		b.previous.next = b.next
+	} else {
+		l.first = b.next
+	}
+	if b.next != nil {
+		b.next.previous = b.previous
+	} else {
+		l.last = b.previous
+	}
+	b.next, b.previous = nil, nil
+	l.prefill -= b.prefill
+	l.queued--
+}
+
+// settle moves on bookings that will report no first token, because their
+// answer is not streamed: their prefill counts as done when its time is over.
+func (l *ledger) settle(now time.Time) {
+	for b := l.first; b != nil && !b.streamed; b = l.first {
+		done := l.since.Add(b.prefill)
+		if done.After(now) {
+			return
+		}
+		l.prefilled(b, done)
+	}
+}
+
+// wait is how long a new prefill would wait for those booked before it, in
+// seconds. The oldest one works itself off with time. When it is overdue, it
+// is expected to stay away for as long again as it is late already: a stuck
+// replica must not look idle.
+func (l *ledger) wait(now time.Time) float64 {
+	l.settle(now)
+	if l.first == nil {
+		return 0
+	}
+	left := l.since.Add(l.first.prefill).Sub(now)
+	if left < 0 {
+		left = -left
+	}
+	return (l.prefill - l.first.prefill + left).Seconds()
+}

@@ -1,0 +1,55 @@
+package selection
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// ReplicaStatus is what a fleet knows of one replica at one moment.
+type ReplicaStatus struct {
+	Replica     string  `json:"replica"`
+	Capacity    int     `json:"capacity_tokens"`
+	Resident    int     `json:"resident_tokens"`
+	Doubted     bool    `json:"doubted"`   // it may have lost its cache
+	Regret      float64 `json:"regret"`    // share of evicted tokens that are asked for again
+	Queued      int     `json:"queued"`    // requests booked whose prefill is not known to be done
+	Running     int     `json:"running"`   // requests booked past their prefill
+	Context     int     `json:"context"`   // prompt tokens of both, as booked
+	Prefill     float64 `json:"prefill_s"` // prefill work booked for the queued ones
+	Wait        float64 `json:"wait_s"`    // until a new prefill could begin
+	Arrivals    float64 `json:"arrivals_per_s"`
+	Utilisation float64 `json:"utilisation"` // share of time booked for prefill
+	Failing     float64 `json:"failing_s"`   // price of recent failures of the replica as a whole
+}
+
+// Status lists all replicas, ordered by address.
+func (f *Fleet) Status(now time.Time) []ReplicaStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]ReplicaStatus, 0, len(f.replicas))
+	for _, r := range f.replicas {
+		list = append(list, f.status(r, now))
+	}
+	slices.SortFunc(list, func(a, b ReplicaStatus) int { return strings.Compare(a.Replica, b.Replica) })
+	return list
+}
+
+func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
+	wait := r.ledger.wait(now)
+	return ReplicaStatus{
+		Replica:     r.address,
+		Capacity:    r.capacity,
+		Resident:    f.residency.Held(r.slot),
+		Doubted:     r.doubted,
+		Regret:      f.residency.Regret(r.slot),
+		Queued:      r.ledger.queued,
+		Running:     r.ledger.running,
+		Context:     r.ledger.context,
+		Prefill:     r.ledger.prefill.Seconds(),
+		Wait:        wait,
+		Arrivals:    r.arrivalRate(now),
+		Utilisation: r.utilisation(now),
+		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
+	}
+}

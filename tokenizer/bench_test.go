@@ -1,0 +1,111 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// sizes of benchmark bodies, about.
+var benchSizes = []struct {
+	name  string
+	bytes int
+}{{"2KB", 2 << 10}, {"32KB", 32 << 10}, {"400KB", 400 << 10}, {"4MB", 4 << 20}}
+
+// prose returns n bytes of text in which every tenth line is code and every eighth word
+// is not ASCII.
+func prose(rng *rand.Rand, n int) string {
+	words := []string{"cache", "prefix", "größe", "replica", "the", "of", "数据", "engine", "tokens", "request", "and", "émis"}
+	var b strings.Builder
+	for b.Len() < n {
+		if rng.IntN(10) == 0 {
+			fmt.Fprintf(&b, "\tif x := f(%q, %d); x != nil {\n", words[rng.IntN(len(words))], rng.IntN(1000))
+		}
+		for range 10 {
+			b.WriteString(words[rng.IntN(len(words))])
+			b.WriteByte(' ')
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()[:n]
+}
+
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+type object = map[string]any
+
+func benchTools(rng *rand.Rand, n int) []any {
+	var tools []any
+	for i := range n {
+		tools = append(tools, object{"type": "function", "function": object{
+			"name": fmt.Sprintf("tool_%d", i), "description": prose(rng, 300),
+			"parameters": object{"type": "object", "required": []string{"path"}, "properties": object{
+				"path":  object{"type": "string", "description": prose(rng, 80)},
+				"limit": object{"type": "integer", "minimum": 0, "maximum": 100},
+			}},
+		}})
+	}
+	return tools
+}
+
+func benchChat(size int) []byte {
+	rng := rand.New(rand.NewPCG(1, uint64(size)))
+	tools := benchTools(rng, min(size/8000, 20))
+	messages := []any{object{"role": "system", "content": prose(rng, min(size/4, 6000))}}
+	for left := size - len(encode(messages)) - len(encode(tools)); left > 0; {
+		n := min(left, 200+rng.IntN(4000))
+		messages = append(messages,
+			object{"role": "user", "content": []any{object{"type": "text", "text": prose(rng, n/2)}}},
+			object{"role": "assistant", "content": prose(rng, n/2)})
+		left -= n + 80
+	}
+	return encode(object{"model": "meta-llama/Llama-3.1-8B-Instruct", "messages": messages, "tools": tools, "stream": true, "temperature": 0.7})
+}
+
+func benchCompletions(size int) []byte {
+	rng := rand.New(rand.NewPCG(2, uint64(size)))
+	return encode(object{"model": "base", "prompt": prose(rng, size), "max_tokens": 100})
+}
+
+func benchTokens(size int) []byte {
+	rng := rand.New(rand.NewPCG(3, uint64(size)))
+	ids := make([]int, size/6)
+	for i := range ids {
+		ids[i] = rng.IntN(120000)
+	}
+	return encode(object{"model": "base", "prompt": ids, "max_tokens": 100})
+}
+
+func BenchmarkPrompt(b *testing.B) {
+	for _, a := range []struct {
+		name, path string
+		body       func(int) []byte
+	}{
+		{"chat", "/v1/chat/completions", benchChat},
+		{"completions", "/v1/completions", benchCompletions},
+		{"tokens", "/v1/completions", benchTokens},
+	} {
+		for _, size := range benchSizes {
+			b.Run(a.name+"/"+size.name, func(b *testing.B) {
+				in := &Input{Method: "POST", Path: a.path, Body: a.body(size.bytes), Secret: 1}
+				var p Prompt
+				b.SetBytes(int64(len(in.Body)))
+				b.ReportAllocs()
+				for b.Loop() {
+					if err := Parse(in, &p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(len(p.Blocks)), "keys")
+			})
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package tokenizer
+
+// embeddings reads OpenAI's embeddings and what is called like them.
+func (r *reader) embeddings() { r.prompts(r.top[fInput]) }
+
+// pairs reads rerank and score calls: an engine reads the query anew with every text.
+func (r *reader) pairs() {
+	query := r.either(fQuery, fText1, fQueries)
+	if r.kind(query) == kindArray {
+		query = r.first(query)
+	}
+	r.prompt(query)
+	length, tokens := r.pos-r.notText, r.tokens
+	texts := r.either(fDocuments, fText2, fTexts)
+	if r.kind(texts) != kindArray {
+		r.prompt(texts)
+		return
+	}
+	first := true
+	for text := range r.elements(texts) {
+		if !first {
+			r.endChain()
+			r.p.ExtraBytes += length
+			r.p.ExtraTokens += tokens
+		}
+		r.prompt(text)
+		first = false
+	}
+}
+
+// either returns the first of some fields that is there.
+func (r *reader) either(fields ...field) value {
+	for _, f := range fields {
+		if r.present(r.top[f]) {
+			return r.top[f]
+		}
+	}
+	return absent
+}

@@ -1,0 +1,217 @@
+package tokenizer
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+)
+
+// The stream that is hashed is the prompt in the order in which engines render it.
+// Every part begins with mark and a tag that says what follows up to the next mark.
+// No part contains mark, which never occurs in UTF-8, so that different conversations
+// never make the same stream.
+const mark = 0xff
+
+type tag byte
+
+const (
+	tagOptions   tag = 'O' // template options, before everything else
+	tagTool      tag = 'T' // a tool's name
+	tagDetail    tag = 'D' // a tool's description
+	tagSchema    tag = 'S' // a tool's parameters, as JSON
+	tagDocument  tag = 'd' // a retrieved document, as JSON
+	tagMessage   tag = 'M' // a message's role
+	tagName      tag = 'N' // a message's author
+	tagText      tag = 't' // text of a message or a prompt
+	tagRefusal   tag = 'r'
+	tagCall      tag = 'C' // name of a tool called
+	tagArguments tag = 'A' // its arguments, as JSON
+	tagRawArgs   tag = 'a' // its arguments, when they are not JSON
+	tagMedia     tag = 'I' // image, audio, video, file: its hash
+	tagTokens    tag = '#' // token ids
+	tagSuffix    tag = 'X' // text after the place to fill in
+	tagJSON      tag = 'J' // anything else, as JSON
+	tagQuote     tag = '"' // the end of a string inside JSON
+)
+
+// Tokens that stand by convention for what has no text. Engines differ by model and
+// size; learning bytes per token absorbs a constant error.
+const (
+	messageTokens = 4 // role header and end marker, as in ChatML and Llama 3
+	imageTokens   = 768
+	audioTokens   = 750 // 30 s at 25 per second
+	videoTokens   = 4096
+	fileTokens    = 1024
+
+	// tokenWeight is the weight of a token in the stream: about the text of one.
+	tokenWeight = 4
+)
+
+// stream writes tagged parts into a chain.
+type stream struct {
+	chain
+	dirty   bool // texts may contain mark
+	scratch []byte
+	hasher  xxh3.Hasher
+}
+
+func (s *stream) tag(t tag) {
+	s.writeMark(mark)
+	s.writeMark(byte(t))
+}
+
+// put writes text that is not escaped.
+func (s *stream) put(b []byte) {
+	if s.dirty {
+		s.putClean(b)
+		return
+	}
+	s.write(b)
+}
+
+// putClean writes text in which U+FFFD stands for mark.
+func (s *stream) putClean(b []byte) {
+	for {
+		i := bytes.IndexByte(b, mark)
+		if i < 0 {
+			s.write(b)
+			return
+		}
+		s.write(b[:i])
+		s.write([]byte("\uFFFD"))
+		b = b[i+1:]
+	}
+}
+
+// unescaped writes the text that a raw JSON string stands for.
+func (s *stream) unescaped(raw []byte) {
+	var esc [utf8.UTFMax]byte
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			s.put(raw)
+			return
+		}
+		s.put(raw[:i])
+		n, width := decodeEscape(raw[i:], &esc)
+		switch {
+		case width == 0:
+			return
+		case n == 1:
+			s.writeByte(esc[0])
+		default:
+			s.put(esc[:n])
+		}
+		raw = raw[i+width:]
+	}
+}
+
+// text writes a part whose content is a raw JSON string.
+func (s *stream) text(t tag, raw []byte) {
+	s.tag(t)
+	s.unescaped(raw)
+}
+
+// media writes a part for content that is known by the hash of the raw JSON string
+// which holds it or names it. The wrapping of a data URL does not count.
+func (s *stream) media(raw []byte, tokens int) {
+	if bytes.HasPrefix(raw, []byte("data:")) {
+		if i := bytes.IndexByte(raw, ','); i >= 0 {
+			raw = raw[i+1:]
+		}
+	}
+	h := s.hashUnescaped(raw)
+	s.tag(tagMedia)
+	for range 10 {
+		s.writeMark(byte(h & 0x7f))
+		h >>= 7
+	}
+	s.weigh(tokens, tokens*tokenWeight)
+}
+
+func (s *stream) hashUnescaped(raw []byte) uint64 {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return xxh3.Hash(raw)
+	}
+	s.hasher.Reset()
+	var esc [utf8.UTFMax]byte
+	for {
+		i := bytes.IndexByte(raw, '\\')
+		if i < 0 {
+			_, _ = s.hasher.Write(raw)
+			return s.hasher.Sum64()
+		}
+		_, _ = s.hasher.Write(raw[:i])
+		n, width := decodeEscape(raw[i:], &esc)
+		if width == 0 {
+			return s.hasher.Sum64()
+		}
+		_, _ = s.hasher.Write(esc[:n])
+		raw = raw[i+width:]
+	}
+}
+
+// tokenIDs writes the numbers of a raw JSON array. A number that the end of the text
+// may have cut short is left out.
+func (s *stream) tokenIDs(raw []byte) {
+	s.tag(tagTokens)
+	id, digits := uint32(0), false
+	for _, c := range raw {
+		if d := c - '0'; d <= 9 {
+			id, digits = id*10+uint32(d), true
+			continue
+		}
+		if digits && class[c] != numeral {
+			s.tokenID(id)
+			id, digits = 0, false
+		}
+	}
+}
+
+// tokenID writes one token id as four bytes of seven bits, enough for any vocabulary,
+// so that none of them is mark.
+func (s *stream) tokenID(id uint32) {
+	s.tokens++
+	b := [tokenWeight]byte{byte(id & 0x7f), byte(id >> 7 & 0x7f), byte(id >> 14 & 0x7f), byte(id >> 21 & 0x7f)}
+	if s.pos+tokenWeight < s.end {
+		s.buf = append(s.buf, b[:]...)
+		s.pos += tokenWeight
+		s.notText += tokenWeight
+		return
+	}
+	for _, c := range b {
+		s.writeMark(c)
+	}
+}
+
+// json writes a JSON text as the engine's template renders it but for white space:
+// key order is kept, and strings are unescaped. It need not be well-formed.
+func (s *stream) json(text []byte) {
+	for i := 0; i < len(text); {
+		switch c := text[i]; c {
+		case ' ', '\t', '\r', '\n':
+			i++
+		case '"':
+			i++
+			n := stringEnd(text[i:])
+			if n < 0 {
+				n = len(text) - i
+			}
+			s.writeByte('"')
+			s.unescaped(text[i : i+n])
+			s.tag(tagQuote)
+			s.notText-- // the quote itself is text
+			i += n + 1
+		default:
+			start := i
+			for i < len(text) && text[i] != '"' && text[i] > ' ' {
+				i++
+			}
+			if i == start { // a control character
+				i++
+			}
+			s.put(text[start:i])
+		}
+	}
+}
