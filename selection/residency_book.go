@@ -17,7 +17,7 @@ func (r *Residency) Book(slot Slot, blocks []Block) *Claim {
 	if r.closed {
 		return &Claim{ended: true}
 	}
-	b := booking{residency: r, cache: c, slot: slot, caches: *r.caches.Load()}
+	b := booking{residency: r, cache: c, slot: slot}
 	r.makeRoom(len(blocks))
 	nodes := b.resolve(blocks)
 	claim := b.pin(blocks, nodes)
@@ -30,7 +30,6 @@ type booking struct {
 	residency *Residency
 	cache     *replicaCache
 	slot      Slot
-	caches    []*replicaCache
 	horizon   horizon
 	fresh     []*node // made by this call
 
@@ -179,9 +178,10 @@ func (b *booking) count(n *node, had level) {
 // ghost returns a replica that held n and evicted it, the booked one if it did,
 // and nil if there is none or some replica holds n.
 func (b *booking) ghost(n *node) (loser *replicaCache) {
+	caches := *b.residency.caches.Load() // not older than the holders
 	for i := range n.holders {
 		h := &n.holders[i]
-		c := b.caches[h.slot]
+		c := caches[h.slot]
 		switch c.horizon().level(h) {
 		case levelAbsent:
 		case levelGhost:

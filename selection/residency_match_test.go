@@ -67,12 +67,6 @@ func TestMatchGhost(t *testing.T) {
 	}
 }
 
-func TestExpected(t *testing.T) {
-	if got := (Match{Sure: 100, Pending: 200, Maybe: 300}).Expected(); got != 250 {
-		t.Errorf("expected %d, want 250", got)
-	}
-}
-
 func TestMatchAllocatesNothing(t *testing.T) {
 	r := newTestResidency(t)
 	slot := r.Join(1_000_000)

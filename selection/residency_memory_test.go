@@ -155,12 +155,12 @@ func TestHeapBound(t *testing.T) {
 	defer r.Close()
 	slot := r.Join(1 << 36)
 	blocks := make([]Block, 50)
-	for round := range uint64(12_000) {
+	for round := range uint64(4_000) {
 		for i := range blocks {
 			blocks[i] = Block{Key: mix(round*50 + uint64(i)), Tokens: uint32(i+1) * 100}
 		}
 		r.Book(slot, blocks).Release(0)
-		if round%2000 == 1999 {
+		if round%1000 == 999 {
 			if heap := heapBytes() - base; heap > bytes {
 				t.Fatalf("%d bytes of heap after %d keys, more than the %d allowed", heap, round*50, int64(bytes))
 			}

@@ -30,6 +30,8 @@ func TestConcurrentUse(t *testing.T) {
 				r.SetCapacity(Slot(rng.IntN(6)), 10_000+rng.IntN(20_000))
 				r.Leave(4)
 				r.Join(20_000)
+				prompt := chain(rng.Uint64N(20), 30, 50)
+				r.Book(r.Join(20_000), prompt).Release(10)
 				r.Stats()
 			}
 		})
