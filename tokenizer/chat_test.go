@@ -138,12 +138,18 @@ func TestReasons(t *testing.T) {
 		{"short", chatPath, `{"messages":[{"role":"user"`, Malformed},
 		{"no messages", chatPath, `{"model":"m"}`, NoPrompt},
 		{"empty messages", chatPath, `{"model":"m","messages":[]}`, NoPrompt},
+		{"only tools", chatPath, `{"model":"m","tools":[{"function":{"name":"f","parameters":{}}}]}`, NoPrompt},
+		{"speech", "/v1/audio/speech", `{"model":"m","input":"hello"}`, NoPrompt},
+		{"picture", "/v1/images/generations", `{"model":"m","prompt":"hello"}`, NoPrompt},
 		{"unknown", "/x", `{"model":"m"}`, UnknownAPI},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Prompt
 			if err := Parse(post(tt.path, tt.body), &p); err != tt.want {
 				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if err := Parse(&Input{Method: "GET", Path: tt.path, Body: []byte(tt.body)}, &p); err != NoBody {
+				t.Errorf("GET: %v", err)
 			}
 			if len(p.Blocks) != 0 || p.Kind != Unknown {
 				t.Errorf("blocks or kind remain: %+v", p)

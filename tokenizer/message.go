@@ -193,12 +193,12 @@ func (r *reader) call(name, arguments value) {
 		r.json(r.raw(arguments))
 		return
 	}
-	raw := r.raw(arguments)
-	if len(raw) == 0 || raw[0] != '{' {
-		r.text(tagRawArgs, raw)
+	r.scratch = appendUnescaped(r.scratch[:0], r.raw(arguments))
+	if args := bytes.TrimLeft(r.scratch, " \t\r\n"); len(args) == 0 || args[0] != '{' {
+		r.tag(tagRawArgs)
+		r.put(args)
 		return
 	}
-	r.scratch = appendUnescaped(r.scratch[:0], raw)
 	r.tag(tagArguments)
 	r.json(r.scratch)
 }

@@ -114,10 +114,10 @@ func (r *reader) object(v value) {
 		if string(key) == "cache_control" {
 			continue
 		}
-		r.writeByte('"')
-		r.put(key)
-		r.tag(tagQuote)
+		r.quoted(r.raw(val - 1))
+		r.writeByte(':')
 		r.value(val)
+		r.writeByte(',')
 	}
 	r.writeByte('}')
 }

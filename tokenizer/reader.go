@@ -69,8 +69,12 @@ func (r *reader) read(rt route) error {
 	switch {
 	case r.p.Kind == NoWork:
 		return nil
+	case rt.other:
+		return NoPrompt
 	case a.read == nil:
 		return UnknownAPI
+	case !cut && !r.hasAny(a.evidence):
+		return NoPrompt
 	}
 	return r.readPrompt(a)
 }
@@ -196,11 +200,9 @@ func (r *reader) templateOptions() {
 
 // value writes any value as JSON.
 func (r *reader) value(v value) {
-	if r.kind(v) != kindString {
-		r.json(r.raw(v))
+	if r.kind(v) == kindString {
+		r.quoted(r.raw(v))
 		return
 	}
-	r.writeByte('"')
-	r.unescaped(r.raw(v))
-	r.tag(tagQuote)
+	r.json(r.raw(v))
 }
