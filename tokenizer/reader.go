@@ -176,6 +176,7 @@ func (r *reader) rootKey() uint64 {
 	b = appendSized(b, r.p.Model)
 	b = appendSized(b, r.p.Adapter)
 	b = appendSized(b, r.str(r.top[fSalt]))
+	b = appendSized(b, r.str(r.top[fExtraKey]))
 	r.rootBuf = b
 	return xxh3.HashSeed(b, r.in.Secret)
 }
@@ -195,6 +196,20 @@ func (r *reader) templateOptions() {
 		r.tag(tagOptions)
 		r.writeMark(byte(i))
 		r.value(v)
+	}
+}
+
+// text writes a part whose content is a string. What should be one but is not counts
+// as JSON.
+func (r *reader) text(t tag, v value) {
+	r.tag(t)
+	switch r.kind(v) {
+	case kindNull:
+	case kindString:
+		r.unescaped(r.raw(v))
+	default:
+		r.tag(tagJSON)
+		r.json(r.raw(v))
 	}
 }
 

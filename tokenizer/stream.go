@@ -109,12 +109,6 @@ func (s *stream) unescaped(raw []byte) {
 	}
 }
 
-// text writes a part whose content is a raw JSON string.
-func (s *stream) text(t tag, raw []byte) {
-	s.tag(t)
-	s.unescaped(raw)
-}
-
 // media writes a part for content that is known by the hash of the raw JSON string
 // which holds it or names it. The wrapping of a data URL does not count.
 func (s *stream) media(raw []byte, tokens int) {

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -10,6 +11,7 @@ import (
 // the end of raw cuts in two is left out, an invalid one kept as it is, a lone
 // surrogate becomes U+FFFD, and invalid UTF-8 passes through.
 func appendUnescaped(dst, raw []byte) []byte {
+	dst = slices.Grow(dst, len(raw))
 	var esc [utf8.UTFMax]byte
 	for {
 		i := bytes.IndexByte(raw, '\\')
