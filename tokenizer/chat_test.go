@@ -168,3 +168,16 @@ func TestReasons(t *testing.T) {
 		t.Errorf("multipart: %v", err)
 	}
 }
+
+// TestInvalidUTF8 checks that bytes which are no text cannot pass for structure.
+func TestInvalidUTF8(t *testing.T) {
+	assertDistinct(t, chatPath,
+		`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`,
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xffMuser\xfftb\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xfftb\"}]}",
+		"{\"messages\":[{\"role\":\"user\xffta\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xc3\"}]}",
+	)
+}
