@@ -30,25 +30,31 @@ func (r *reader) partFields(v value) (p part) {
 	return p
 }
 
-// part writes one part of a message's content. A part of unknown type counts as JSON.
+// mediaTokens is what a part of some type that holds media counts as.
+var mediaTokens = map[string]int{
+	"image_url": imageTokens, "image": imageTokens, "input_image": imageTokens,
+	"audio_url": audioTokens, "audio": audioTokens, "input_audio": audioTokens,
+	"video_url": videoTokens, "video": videoTokens, "input_video": videoTokens,
+	"file": fileTokens, "input_file": fileTokens,
+}
+
+// part writes one part of a message's content. A part of unknown type counts as JSON,
+// and so does media that is not there but named by some other field.
 func (r *reader) part(v value, p part) {
 	if r.kind(v) == kindString {
 		r.textPart(v)
 		return
 	}
-	switch string(r.str(p.typ)) {
+	typ := r.str(p.typ)
+	if tokens := mediaTokens[string(typ)]; tokens > 0 && p.media != absent {
+		r.mediaPart(p.media, tokens)
+		return
+	}
+	switch string(typ) {
 	case "text", "input_text", "output_text":
 		r.textPart(p.text)
 	case "refusal":
-		r.text(tagRefusal, r.raw(p.refusal))
-	case "image_url", "image", "input_image":
-		r.mediaPart(p.media, imageTokens)
-	case "input_audio", "audio_url", "audio":
-		r.mediaPart(p.media, audioTokens)
-	case "video_url", "video", "input_video":
-		r.mediaPart(p.media, videoTokens)
-	case "file", "input_file":
-		r.mediaPart(p.media, fileTokens)
+		r.text(tagRefusal, p.refusal)
 	case "document":
 		r.documentPart(p.media)
 	case "tool_use":
@@ -72,23 +78,30 @@ func (r *reader) unknownPart(v value, p part) {
 	}
 }
 
-// mediaPart writes an image, audio, video or file: a string (base64, URL or id), or an
-// object that holds one.
+// mediaPart writes an image, audio, video or file: a string (base64, URL or id), an
+// object that holds one, or an array of these.
 func (r *reader) mediaPart(v value, tokens int) {
-	if r.kind(v) == kindString {
+	switch r.kind(v) {
+	case kindNull:
+	case kindString:
 		r.media(r.raw(v), tokens)
-		return
-	}
-	for key, val := range r.fields(v) {
-		switch string(key) {
-		case "url", "data", "file_data", "file_id", "file_url", "id":
-			if !r.empty(val) && r.kind(val) == kindString {
-				r.media(r.raw(val), tokens)
-				return
+	case kindArray:
+		for e := range r.elements(v) {
+			r.mediaPart(e, tokens)
+		}
+	default:
+		for key, val := range r.fields(v) {
+			switch string(key) {
+			case "url", "data", "file_data", "file_id", "file_url", "id":
+				if !r.empty(val) && r.kind(val) == kindString {
+					r.media(r.raw(val), tokens)
+					return
+				}
 			}
 		}
+		r.tag(tagJSON)
+		r.json(r.raw(v))
 	}
-	r.media(r.raw(v), tokens)
 }
 
 // documentPart writes Anthropic's document: a file, or text.
@@ -114,10 +127,10 @@ func (r *reader) object(v value) {
 		if string(key) == "cache_control" {
 			continue
 		}
-		r.writeByte('"')
-		r.put(key)
-		r.tag(tagQuote)
+		r.quoted(r.raw(val - 1))
+		r.writeByte(':')
 		r.value(val)
+		r.writeByte(',')
 	}
 	r.writeByte('}')
 }
