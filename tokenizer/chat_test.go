@@ -120,6 +120,8 @@ func TestChatImagesByContent(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"data:image\/png;base64,iVBO\/+A="}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/jpeg;base64,iVBO/+A="}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBO/+A="}}]}]}`,
+		`{"messages":[{"role":"user","content":[{"type":"input_image","file_id":"f","image_url":"data:image/png;base64,iVBO/+A="}]}]}`,
+		`{"messages":[{"role":"user","content":[{"image_url":"data:image/png;base64,iVBO/+A=","file_id":"f","type":"input_image"}]}]}`,
 		`{"messages":[{"role":"user","images":["iVBO/+A="]}]}`,
 	)
 	p := parse(t, chatPath, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBO"}}]}]}`)

@@ -2,7 +2,7 @@ package tokenizer
 
 // part is the fields of one part of a message's content, over all APIs.
 type part struct {
-	typ, text, refusal, name, input, content, media value
+	typ, text, refusal, name, input, content value
 }
 
 func (r *reader) partFields(v value) (p part) {
@@ -20,22 +20,9 @@ func (r *reader) partFields(v value) (p part) {
 			p.input = val
 		case "content":
 			p.content = val
-		case "image_url", "image", "input_audio", "audio_url", "audio", "video_url", "video", "source",
-			"file", "file_data", "file_id", "file_url":
-			if r.present(val) {
-				p.media = val
-			}
 		}
 	}
 	return p
-}
-
-// mediaTokens is what a part of some type that holds media counts as.
-var mediaTokens = map[string]int{
-	"image_url": imageTokens, "image": imageTokens, "input_image": imageTokens,
-	"audio_url": audioTokens, "audio": audioTokens, "input_audio": audioTokens,
-	"video_url": videoTokens, "video": videoTokens, "input_video": videoTokens,
-	"file": fileTokens, "input_file": fileTokens,
 }
 
 // part writes one part of a message's content. A part of unknown type counts as JSON,
@@ -46,8 +33,8 @@ func (r *reader) part(v value, p part) {
 		return
 	}
 	typ := r.str(p.typ)
-	if tokens := mediaTokens[string(typ)]; tokens > 0 && p.media != absent {
-		r.mediaPart(p.media, tokens)
+	if tokens := mediaTokens[string(typ)]; tokens > 0 && r.mediaIn(v) != absent {
+		r.mediaPart(v, tokens)
 		return
 	}
 	switch string(typ) {
@@ -56,7 +43,7 @@ func (r *reader) part(v value, p part) {
 	case "refusal":
 		r.text(tagRefusal, p.refusal)
 	case "document":
-		r.documentPart(p.media)
+		r.documentPart(r.get(v, "source"))
 	case "tool_use":
 		r.call(p.name, p.input)
 	case "thinking", "redacted_thinking", "reasoning": // see message
@@ -70,37 +57,11 @@ func (r *reader) unknownPart(v value, p part) {
 	switch {
 	case p.typ == absent && p.text != absent:
 		r.textPart(p.text)
-	case p.typ == absent && p.media != absent:
-		r.mediaPart(p.media, imageTokens)
+	case p.typ == absent && r.mediaIn(v) != absent:
+		r.mediaPart(v, imageTokens)
 	default:
 		r.tag(tagJSON)
 		r.object(v)
-	}
-}
-
-// mediaPart writes an image, audio, video or file: a string (base64, URL or id), an
-// object that holds one, or an array of these.
-func (r *reader) mediaPart(v value, tokens int) {
-	switch r.kind(v) {
-	case kindNull:
-	case kindString:
-		r.media(r.raw(v), tokens)
-	case kindArray:
-		for e := range r.elements(v) {
-			r.mediaPart(e, tokens)
-		}
-	default:
-		for key, val := range r.fields(v) {
-			switch string(key) {
-			case "url", "data", "file_data", "file_id", "file_url", "id":
-				if !r.empty(val) && r.kind(val) == kindString {
-					r.media(r.raw(val), tokens)
-					return
-				}
-			}
-		}
-		r.tag(tagJSON)
-		r.json(r.raw(v))
 	}
 }
 
