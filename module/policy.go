@@ -33,7 +33,7 @@ func init() {
 // `{http.reverse_proxy.cache_aware.model}` | The model that the request names
 // `{http.reverse_proxy.cache_aware.prompt_tokens}` | Estimated length of the prompt in tokens
 // `{http.reverse_proxy.cache_aware.matched_tokens}` | How many of them the chosen replica is expected to hold
-// `{http.reverse_proxy.cache_aware.reason}` | Why it was chosen: prefix, hint, spread, cold, load, only or fallback
+// `{http.reverse_proxy.cache_aware.reason}` | Why it was chosen: prefix, hint, owner, spread, cold, load, only or fallback
 // `{http.reverse_proxy.cache_aware.estimate_ms}` | Expected time to first token in milliseconds
 //
 // The access log gets the same values in the object `cache_aware`, and
@@ -163,7 +163,9 @@ func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w h
 	}
 	call := c.callOf(r)
 	var reason selection.Reason
-	if len(call.request.Blocks) == 0 && c.fallback != nil && !c.state.fleet.Recognises(&call.request) {
+	if owner, ok := call.owner(candidates); ok {
+		candidates, reason = []string{owner}, reasonOwner
+	} else if len(call.request.Blocks) == 0 && c.fallback != nil && !c.state.fleet.Recognises(&call.request) {
 		chosen := c.fallback.Select(pool, r, w)
 		if chosen == nil {
 			return nil

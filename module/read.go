@@ -32,6 +32,7 @@ func (c *CacheAware) read(k *call) {
 		Streamed: prompt.Stream,
 		Capacity: c.CacheCapacity,
 	}
+	k.stored = c.reference(k.http, tenant, prompt)
 	if last := len(k.request.Blocks) - 1; last >= 0 {
 		k.request.Tokens = int(k.request.Blocks[last].Tokens)
 	}
