@@ -122,6 +122,9 @@ func (c *CacheAware) Provision(ctx caddy.Context) error {
 		}
 		c.fallback = fallback.(reverseproxy.Selector)
 	}
+	if err := registerMetrics(ctx); err != nil {
+		return err
+	}
 	if err := c.observe(ctx); err != nil {
 		return err
 	}

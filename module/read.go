@@ -22,6 +22,7 @@ func (c *CacheAware) read(k *call) {
 	defer prompts.Put(prompt)
 	tenant := c.tenant(k.http)
 	k.unread = c.parse(k, tenant, prompt)
+	countUnread(k.unread)
 	k.request = selection.Request{
 		Model:    prompt.Model,
 		Work:     workOf(k.http, prompt.Kind),
