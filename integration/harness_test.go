@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +28,9 @@ type rig struct {
 	t       *testing.T
 	engines []*engine.Server
 	address string
-	options string // of the policy
-	handler string // further directives of reverse_proxy
+	others  []string // further upstreams
+	options string   // of the policy
+	handler string   // further directives of reverse_proxy
 }
 
 // retries is what the example configurations recommend.
@@ -52,6 +54,14 @@ func newRig(t *testing.T, replicas int, o engine.Options, options, handler strin
 		t.Cleanup(func() { _ = e.Close() })
 		r.engines = append(r.engines, e)
 	}
+	r.start()
+	return r
+}
+
+// start runs the proxy for the first time.
+func (r *rig) start() {
+	t := r.t
+	t.Helper()
 	address, err := proxy.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +74,12 @@ func newRig(t *testing.T, replicas int, o engine.Options, options, handler strin
 			t.Error(err)
 		}
 	})
-	return r
 }
 
 // load starts the proxy, or reloads its configuration.
 func (r *rig) load() {
 	r.t.Helper()
-	var upstreams []string
+	upstreams := slices.Clone(r.others)
 	for _, e := range r.engines {
 		upstreams = append(upstreams, e.Addr())
 	}

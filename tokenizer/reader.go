@@ -71,6 +71,9 @@ func (r *reader) read(rt route) error {
 		return nil
 	case rt.other:
 		return NoPrompt
+	}
+	r.references()
+	switch {
 	case a.read == nil:
 		return UnknownAPI
 	case !cut && !r.hasAny(a.evidence):
@@ -81,7 +84,6 @@ func (r *reader) read(rt route) error {
 
 // readPrompt writes the stream in the order in which engines render it.
 func (r *reader) readPrompt(a *api) error {
-	r.references()
 	r.start(r.rootKey(), r.p.Blocks)
 	r.kept = -1
 	r.templateOptions()
