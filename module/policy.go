@@ -46,10 +46,9 @@ type CacheAware struct {
 	// Default: one state for all.
 	Name string `json:"name,omitempty"`
 
-	// The size of one replica's KV cache in tokens. 0 means automatic: what
-	// the replica reports, else 400,000, which is about an 8B model on one
-	// 80 GB GPU. A size that is wrong by a factor of two costs time to first
-	// token. Default: 0.
+	// The size of one replica's KV cache in tokens. 0 means automatic: 400,000,
+	// which is about an 8B model on one 80 GB GPU. A size that is wrong by a
+	// factor of two costs time to first token. Default: 0.
 	CacheCapacity int `json:"cache_capacity,omitempty"`
 
 	// How many bytes the index of cached prefixes may take. When it is too
