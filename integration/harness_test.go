@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +33,11 @@ type rig struct {
 	others  []string // further upstreams
 	options string   // of the policy
 	handler string   // further directives of reverse_proxy
+	// reloads tells that the configuration changes under the requests. Caddy
+	// then opens a new listening socket (SO_REUSEPORT) and closes the old one,
+	// and the kernel resets connections that the old one had not accepted yet,
+	// whatever the policy: no handler has seen them, and they are made again.
+	reloads bool
 }
 
 // retries is what the example configurations recommend.
@@ -170,6 +177,10 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
+	if r.reloads && errors.Is(err, syscall.ECONNRESET) {
+		request.Body, _ = request.GetBody()
+		response, err = client.Do(request)
+	}
 	if err != nil {
 		return answer{Err: err}
 	}
