@@ -82,13 +82,32 @@ func TestStoreDeletes(t *testing.T) {
 	})
 }
 
+// TestRistrettoReplacement replaces a node that is just on its way to ristretto,
+// which refuses a second new entry of a key.
+func TestRistrettoReplacement(t *testing.T) {
+	s := newRistretto(t, minStoreBytes)
+	defer s.close()
+	for key := range uint64(2000) {
+		first, second := testNode(key), testNode(key)
+		s.admit(first)
+		s.insert(first)
+		gone(first)
+		s.admit(second)
+		s.insert(second)
+		s.cache.Wait()
+		if n, _ := s.cache.Get(key); n != second || n.gone() {
+			t.Fatalf("key %d: the second node was refused", key)
+		}
+	}
+}
+
 // TestRistrettoFlood adds more at once than ristretto's own buffer takes.
 func TestRistrettoFlood(t *testing.T) {
 	const count = 3 * 32768
 	s := newRistretto(t, 64<<20)
 	defer s.close()
 	done := make(chan bool)
-	for worker := range uint64(4) {
+	for range 4 {
 		go func() {
 			ok := true
 			for i := range uint64(count) {
@@ -96,7 +115,6 @@ func TestRistrettoFlood(t *testing.T) {
 				n := s.add(testNode(key))
 				ok = ok && s.get(key) == n && n == s.add(testNode(key))
 			}
-			_ = worker
 			done <- ok
 		}()
 	}
