@@ -21,6 +21,19 @@ func TestMatchHoles(t *testing.T) {
 	}
 }
 
+// TestMatchHoleOfOne lets one replica miss a block that the search looks at,
+// while another one's match ends later, so that the search goes on behind it.
+func TestMatchHoleOfOne(t *testing.T) {
+	r := newTestResidency(t)
+	a, b := r.Join(1_000_000), r.Join(1_000_000)
+	prompt := chain(1, 40, 100)
+	r.Book(a, prompt).Release(0)
+	r.Book(b, prompt[:25]).Release(0)
+	r.store.get(prompt[19].Key).remove(a)
+	expect(t, r, prompt, a, Match{1900, 1900, 1900})
+	expect(t, r, prompt, b, Match{2500, 2500, 2500})
+}
+
 func TestMatchInputs(t *testing.T) {
 	r := newTestResidency(t)
 	a, b := r.Join(10_000), r.Join(10_000)

@@ -41,7 +41,7 @@ type worldClaim struct {
 }
 
 func newWorld(t *rapid.T) *world {
-	store, err := NewRistrettoStore(minStoreBytes)
+	store, err := NewRistrettoStore(MinStoreBytes)
 	if err != nil {
 		t.Fatal(err)
 	}

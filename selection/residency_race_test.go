@@ -44,7 +44,7 @@ func TestConcurrentUse(t *testing.T) {
 func TestCloseInUse(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	for round := range uint64(20) {
-		r := NewResidency(newRistretto(t, minStoreBytes))
+		r := NewResidency(newRistretto(t, MinStoreBytes))
 		for range 6 {
 			r.Join(20_000)
 		}

@@ -94,3 +94,56 @@ func TestRegret(t *testing.T) {
 		}
 	})
 }
+
+func TestRegretOfTheFleet(t *testing.T) {
+	r := newTestResidency(t)
+	slot, fresh := r.Join(50_000), r.Join(50_000)
+	for range 20 {
+		prompts(r, slot, numbers(0, 75)...)
+	}
+	if got := r.Regret(fresh); got != 0 {
+		t.Errorf("regret %v of a replica that is not full, want 0", got)
+	}
+	prompts(r, fresh, numbers(1000, 51)...)
+	if got := r.Regret(fresh); got < 0.5 {
+		t.Errorf("regret %v of a replica just full, want about the fleet's %v", got, r.Regret(slot))
+	}
+}
+
+func TestRegretIsTheBookedReplicas(t *testing.T) {
+	r := newTestResidency(t)
+	first, booked := r.Join(50_000), r.Join(50_000)
+	prompts(r, first, numbers(0, 75)...)
+	prompts(r, booked, numbers(0, 75)...)
+	other := r.cache(first).regret.asked.Load()
+	prompts(r, booked, numbers(0, 10)...)
+	if got := r.cache(first).regret.asked.Load(); got != other {
+		t.Errorf("%d tokens counted for the other replica", got-other)
+	}
+	if got := r.cache(booked).regret.asked.Load(); got < 8000 {
+		t.Errorf("%d tokens counted for the booked replica, want nearly 10000", got)
+	}
+}
+
+// TestEvictedTokens follows what counts as evicted: nothing while there is room,
+// and no answer twice, when the next turn brings it back as a part of the prompt.
+func TestEvictedTokens(t *testing.T) {
+	r := newTestResidency(t)
+	slot := r.Join(64_000)
+	evicted := func(want int64) {
+		t.Helper()
+		if got := r.cache(slot).regret.evicted.Load(); got > want || got < want-want/50 { // it fades a little
+			t.Fatalf("%d tokens evicted, want %d", got, want)
+		}
+	}
+	prompts(r, slot, numbers(0, 62)...)
+	turn := chain(100, 10, 100)
+	r.Book(slot, turn).Release(500)
+	evicted(0)
+	r.Book(slot, chain(101, 1, 1000)).Release(0) // 500 fit
+	evicted(500)
+	turn = append(turn, Block{Key: 1, Tokens: 1300, Reply: true}, Block{Key: 2, Tokens: 1600, Reply: true}, Block{Key: 3, Tokens: 1620})
+	claim := r.Book(slot, turn)
+	claim.Confirm()
+	evicted(620) // of the reply, 100 were not known, and 20 are new
+}

@@ -83,7 +83,7 @@ func TestSetCapacity(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	r := NewResidency(newRistretto(t, minStoreBytes))
+	r := NewResidency(newRistretto(t, MinStoreBytes))
 	slot := r.Join(10_000)
 	prompt := chain(1, 10, 100)
 	released, undone := r.Book(slot, prompt), r.Book(slot, prompt)

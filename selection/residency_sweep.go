@@ -104,7 +104,7 @@ func (r *Residency) leaves(n *node, need need) bool {
 	defer n.mu.Unlock()
 	best, pinned := r.standing(n)
 	used := n.flags.And(^uint32(nodeUsed))&nodeUsed != 0
-	stays := pinned
+	var stays bool
 	switch need {
 	case needNothing:
 		stays = best > levelAbsent
@@ -113,10 +113,11 @@ func (r *Residency) leaves(n *node, need need) bool {
 	case needUnused:
 		stays = pinned || used && best > levelGhost
 	}
-	if stays && !n.gone() {
+	switch {
+	case n.gone(): // the store has lost it
+	case stays:
 		return false
-	}
-	if best > levelGhost {
+	case best > levelGhost:
 		r.evicted.Add(1)
 	}
 	n.flags.Or(nodeGone)

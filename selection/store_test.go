@@ -17,7 +17,7 @@ func newRistretto(t testing.TB, bytes int64) *ristrettoStore {
 // eachStore runs f on every implementation.
 func eachStore(t *testing.T, f func(*testing.T, Store)) {
 	t.Run("maps", func(t *testing.T) { f(t, NewMapStore()) })
-	t.Run("ristretto", func(t *testing.T) { f(t, newRistretto(t, minStoreBytes)) })
+	t.Run("ristretto", func(t *testing.T) { f(t, newRistretto(t, MinStoreBytes)) })
 }
 
 func testNode(key uint64) *node { return newNode([]Block{{Key: key, Tokens: 1}}, 0) }
@@ -82,13 +82,32 @@ func TestStoreDeletes(t *testing.T) {
 	})
 }
 
+// TestRistrettoReplacement replaces a node that is just on its way to ristretto,
+// which refuses a second new entry of a key.
+func TestRistrettoReplacement(t *testing.T) {
+	s := newRistretto(t, MinStoreBytes)
+	defer s.close()
+	for key := range uint64(2000) {
+		first, second := testNode(key), testNode(key)
+		s.admit(first)
+		s.insert(first)
+		gone(first)
+		s.admit(second)
+		s.insert(second)
+		s.cache.Wait()
+		if n, _ := s.cache.Get(key); n != second || n.gone() {
+			t.Fatalf("key %d: the second node was refused", key)
+		}
+	}
+}
+
 // TestRistrettoFlood adds more at once than ristretto's own buffer takes.
 func TestRistrettoFlood(t *testing.T) {
 	const count = 3 * 32768
 	s := newRistretto(t, 64<<20)
 	defer s.close()
 	done := make(chan bool)
-	for worker := range uint64(4) {
+	for range 4 {
 		go func() {
 			ok := true
 			for i := range uint64(count) {
@@ -96,7 +115,6 @@ func TestRistrettoFlood(t *testing.T) {
 				n := s.add(testNode(key))
 				ok = ok && s.get(key) == n && n == s.add(testNode(key))
 			}
-			_ = worker
 			done <- ok
 		}()
 	}
@@ -119,7 +137,7 @@ func TestRistrettoFlood(t *testing.T) {
 // TestRistrettoRefusals lets ristretto run full, which Residency never does: what
 // it does not keep is marked and counted.
 func TestRistrettoRefusals(t *testing.T) {
-	s := newRistretto(t, minStoreBytes)
+	s := newRistretto(t, MinStoreBytes)
 	defer s.close()
 	nodes := make([]*node, 60_000)
 	for i := range nodes {
