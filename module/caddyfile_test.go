@@ -33,8 +33,8 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 			`{"fallback":{"fallback":{"policy":"first"},"field":"X-User","policy":"header"}}`,
 		},
 		"all": {
-			"{\nname a\ncache_capacity 1\nindex_memory 1MiB\nmax_prompt 1\nsession_header A\nisolate_by {b}\nfallback random\nexplain\n}",
-			`{"name":"a","cache_capacity":1,"index_memory":1048576,"max_prompt":1,"session_header":["A"],"isolate_by":"{b}","fallback":{"policy":"random"},"explain":true}`,
+			"{\nname a\ncache_capacity 1\nindex_memory 16MiB\nmax_prompt 1\nsession_header A\nisolate_by {b}\nfallback random\nexplain\n}",
+			`{"name":"a","cache_capacity":1,"index_memory":16777216,"max_prompt":1,"session_header":["A"],"isolate_by":"{b}","fallback":{"policy":"random"},"explain":true}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestUnmarshalCaddyfileErrors(t *testing.T) {
 		"capacity text":          {"{\ncache_capacity lots\n}", "positive number of tokens: 'lots'"},
 		"index memory missing":   {"{\nindex_memory\n}", "wrong argument count"},
 		"index memory text":      {"{\nindex_memory huge\n}", "parsing index_memory 'huge'"},
-		"index memory small":     {"{\nindex_memory 1kB\n}", "index_memory must be at least 1048576 bytes: '1kB'"},
+		"index memory small":     {"{\nindex_memory 15MiB\n}", "index_memory must be at least 16777216 bytes: '15MiB'"},
 		"max prompt missing":     {"{\nmax_prompt\n}", "wrong argument count"},
 		"max prompt zero":        {"{\nmax_prompt 0\n}", "max_prompt must be at least 1 bytes: '0'"},
 		"max prompt negative":    {"{\nmax_prompt -1\n}", "parsing max_prompt '-1'"},

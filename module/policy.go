@@ -53,8 +53,9 @@ type CacheAware struct {
 
 	// How many bytes the index of cached prefixes may take. When it is too
 	// small for the fleet, prefixes are forgotten early and found less often.
-	// Policies that share a state share its index; the last one loaded decides
-	// on its size. 0 means the default. Default: 256 MiB.
+	// Policies that share a state share its index; the first one loaded decides
+	// on its size, which stays the same over reloads. At least 16 MiB; 0 means
+	// the default. Default: 256 MiB.
 	IndexMemory int64 `json:"index_memory,omitempty"`
 
 	// How many bytes of a request body are read to find the prompt. Longer

@@ -10,8 +10,8 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
 
-// minIndexMemory is the least that makes a working index.
-const minIndexMemory = 1 << 20
+// minIndexMemory is the least that makes a working index, in bytes.
+const minIndexMemory = selection.MinStoreBytes
 
 // bodyMemory bounds all copies of request bodies together, in bytes. Beyond it
 // bodies stream through after their first kilobytes.
