@@ -22,6 +22,8 @@ const (
 	// idleInput is how much input a decoder may consume beyond twice its output. It
 	// bounds the time for input that decodes to nothing.
 	idleInput = 256 << 10
+	// Between two codings lie at most this many bytes, or this share of the limit.
+	minBetween, betweenShare = 64 << 10, 16
 )
 
 var errIdle = errors.New("input decodes to next to nothing")
@@ -86,10 +88,11 @@ var decoders = map[string]*sync.Pool{
 }
 
 // Decode undoes the content codings of a body, or of the beginning of one: gzip, zstd,
-// br, deflate, and lists of up to two of these. It returns at most limit bytes, and
-// whether more would follow, be it for the limit or because body ends early. The result
-// may share memory with body. Memory is bounded by limit and the decoder's window of at
-// most 16 MiB, time by limit and the length of body. Errors wrap a Reason.
+// br, deflate, and lists of up to two of these, of which the inner one is read up to a
+// share of limit. It returns at most limit bytes, and whether more would follow, be it for
+// a limit or because body ends early. The result may share memory with body. Memory is
+// bounded by limit and the decoder's window of at most 16 MiB, time by limit and the length
+// of body. Errors wrap a Reason.
 func Decode(encodings string, body []byte, limit int) (out []byte, truncated bool, err error) {
 	names := strings.Split(encodings, ",")
 	if len(names) > maxEncodings {
@@ -101,8 +104,12 @@ func Decode(encodings string, body []byte, limit int) (out []byte, truncated boo
 		if name == "" || name == "identity" {
 			continue
 		}
+		most := limit
+		if i > 0 {
+			most = min(limit, max(limit/betweenShare, minBetween))
+		}
 		var short bool
-		if out, short, err = decodeOne(name, out, limit); err != nil {
+		if out, short, err = decodeOne(name, out, most); err != nil {
 			return nil, false, err
 		}
 		truncated = truncated || short
@@ -150,9 +157,19 @@ func (s *input) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// firstOutput is where to begin in order to reach limit by growing fourfold: the
+// smallest of limit and its 4th, 16th and so on that is at least want. What growing
+// leaves behind is then at most a third of limit.
+func firstOutput(want, limit int) int {
+	for (limit+3)/4 >= want {
+		limit = (limit + 3) / 4
+	}
+	return limit
+}
+
 // decode reads from d up to limit bytes, and one more to see whether that was all.
 func (s *input) decode(d io.Reader, limit int) (out []byte, truncated bool, err error) {
-	out = make([]byte, 0, min(limit, max(4<<10, 4*s.r.Len()))+1)
+	out = make([]byte, 0, firstOutput(max(4<<10, 4*s.r.Len()), limit+1))
 	for err == nil {
 		if len(out) == cap(out) {
 			out = append(make([]byte, 0, min(limit+1, 4*cap(out))), out...)

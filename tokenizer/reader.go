@@ -12,7 +12,7 @@ const (
 	// maxName bounds the names of models and adapters that are kept.
 	maxName = 256
 	// Memory of a reader that a large body made grow beyond these is not kept.
-	maxPooledNodes = 1 << 16
+	maxPooledNodes = 1 << 17
 	maxPooledBytes = 128 << 10
 )
 

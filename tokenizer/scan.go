@@ -9,6 +9,8 @@ const (
 	// maxNodes bounds the tape to 8 MiB. No real request comes near it: arrays of
 	// numbers are one value. A body with more values is read up to there.
 	maxNodes = 1 << 19
+	// firstNodes grows to maxNodes fourfold, so that what growing leaves behind is a third of it.
+	firstNodes = 1 << 9
 	// maxDepth is how deep values are looked into. Deeper ones are one opaque value each.
 	maxDepth = 64
 )
@@ -166,7 +168,7 @@ func (d *document) add(k kind, start, end int) error {
 		if len(d.tape) >= maxNodes {
 			return errFull
 		}
-		d.tape = append(make([]node, 0, min(max(256, 4*len(d.tape)), maxNodes)), d.tape...)
+		d.tape = append(make([]node, 0, min(max(firstNodes, 4*len(d.tape)), maxNodes)), d.tape...)
 	}
 	d.tape = append(d.tape, node{uint32(start), uint32(end), uint32(len(d.tape) + 1), k})
 	return nil

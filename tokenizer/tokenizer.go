@@ -127,7 +127,7 @@ func checkBody(in *Input) error {
 	if len(in.ContentType) >= 10 && strings.EqualFold(in.ContentType[:10], "multipart/") {
 		return NotJSON
 	}
-	body := bytes.TrimLeft(in.Body, "\xef\xbb\xbf \t\r\n")
+	body := bytes.TrimLeft(bytes.TrimPrefix(in.Body, []byte("\xef\xbb\xbf")), " \t\r\n")
 	switch {
 	case len(body) == 0:
 		return NoBody
