@@ -140,10 +140,14 @@ func TestReplicaKilledInTheMiddleOfTraffic(t *testing.T) {
 func (r *rig) assertColdReplicaIsNotBelieved(victim *engine.Server) {
 	r.t.Helper()
 	r.engines = []*engine.Server{victim}
+	r.reloads = true
 	r.load()
 	for i := range 5 {
 		a := r.send(r.t.Context(), chat{System: text(i, 2000), User: "again", MaxTokens: 2})
-		if a.Replica != victim.Addr() || a.Matched > a.Cached+600 {
+		if a.Status != 200 || a.Replica != victim.Addr() {
+			r.t.Errorf("answer: %+v, want it from %s", a, victim.Addr())
+		}
+		if a.Matched > a.Cached+600 {
 			r.t.Errorf("%d tokens were expected of a cold replica, it had %d", a.Matched, a.Cached)
 		}
 	}
