@@ -30,7 +30,9 @@ type attempt interface {
 	headers(status int, header http.Header, at time.Time)
 	// firstToken tells that the first content of a streamed answer is there.
 	firstToken(at time.Time)
-	// usage tells what the answer says about its cost; the last one counts.
+	// usage tells what the answer says about its cost: at its end, and before
+	// the first token too if the prompt's length is known by then. The last one
+	// counts.
 	usage(u usage)
 	// ended tells that the answer was read to its end, or that the connection
 	// was upgraded and what follows is not watched.
@@ -144,6 +146,9 @@ func (b *observedBody) Read(p []byte) (int, error) {
 	b.scanner.feed(p[:n])
 	if !b.tokens && b.scanner.firstToken() {
 		b.tokens = true
+		if u, ok := b.scanner.usage(); ok && u.promptTokens > 0 {
+			b.attempt.usage(u)
+		}
 		b.attempt.firstToken(time.Now())
 	}
 	if err != nil {
