@@ -192,6 +192,10 @@ func (r *replayReader) readCopy(p []byte) (n int, err error, beyond bool) {
 		err = b.end
 	case b.passed < b.copy.size || b.complete:
 		n, err = r.readSource(p)
+		if !b.copy.holds(p[:n], b.passed) {
+			b.streamer.Store(r) // something alters the body on its way
+			return n, err, false
+		}
 		b.passed += n
 		b.end = err
 	default:

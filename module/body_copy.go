@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -186,6 +187,13 @@ func (c *bodyCopy) readAt(p []byte, offset int) (int, error) {
 		return 0, errBodyFreed
 	}
 	return copy(p, (*c.memory)[offset:c.size]), nil
+}
+
+// holds tells whether the copy has the bytes of p at offset.
+func (c *bodyCopy) holds(p []byte, offset int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.memory != nil && bytes.HasPrefix((*c.memory)[offset:c.size], p)
 }
 
 func (c *bodyCopy) join() {

@@ -20,7 +20,7 @@ type peekedBody struct {
 	copy  *bodyCopy
 
 	mode   peekMode
-	asked  bool
+	asked  int
 	end    error // what inner ended with while looking ahead
 	offset int
 }
@@ -28,15 +28,15 @@ type peekedBody struct {
 type peekMode uint8
 
 const (
-	peekHold  peekMode = iota // give nothing, note being asked
+	peekHold  peekMode = iota // give nothing once, note being asked
 	peekAhead                 // hand on inner's bytes, keep its end back
 	peekServe                 // give the bytes looked at, then inner's
 )
 
-// peekBody slips a peekedBody under r's body. It returns nil where the body
-// does not end there (the guard is switched off, the body was buffered or
-// replaced); a first read has then filled the beginning of c and may have
-// ended with an error.
+// peekBody slips a peekedBody under r's body. To learn whether r's body ends
+// there, it reads from it once. It returns nil if not (the guard is switched
+// off, the body was buffered, replaced or is decoded on the way); that read has
+// then filled the beginning of c and may have ended with an error.
 func peekBody(r *http.Request, c *bodyCopy) (*peekedBody, error) {
 	guard, _ := caddyhttp.IdleTimeoutsFromContext(r.Context())
 	if guard == nil {
@@ -45,7 +45,7 @@ func peekBody(r *http.Request, c *bodyCopy) (*peekedBody, error) {
 	p := &peekedBody{inner: guard.ReadCloser, guard: guard, copy: c}
 	guard.ReadCloser = p
 	err := c.fillOnce(r.Body)
-	if p.asked && c.size == 0 && err == nil {
+	if p.asked == 1 && c.size == 0 && err == nil {
 		return p, nil
 	}
 	guard.ReadCloser = p.inner
@@ -80,7 +80,9 @@ func (p *peekedBody) serve() {
 func (p *peekedBody) Read(b []byte) (int, error) {
 	switch {
 	case p.mode == peekHold:
-		p.asked = true
+		if p.asked++; p.asked > 1 {
+			return p.inner.Read(b) // for a reader that insists
+		}
 		return 0, nil
 	case p.mode == peekAhead:
 		// The guard would repeat an error for ever; inner is asked again

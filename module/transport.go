@@ -32,7 +32,9 @@ type attempt interface {
 	firstToken(at time.Time)
 	// identified tells the id of the answer, as soon as it is known.
 	identified(id string)
-	// usage tells what the answer says about its cost; the last one counts.
+	// usage tells what the answer says about its cost: at its end, and before
+	// the first token too if the prompt's length is known by then. The last one
+	// counts.
 	usage(u usage)
 	// ended tells that the answer was read to its end, or that the connection
 	// was upgraded and what follows is not watched.
@@ -147,6 +149,9 @@ func (b *observedBody) Read(p []byte) (int, error) {
 	b.scanner.feed(p[:n])
 	if !b.tokens && b.scanner.firstToken() {
 		b.tokens = true
+		if u, ok := b.scanner.usage(); ok && u.promptTokens > 0 {
+			b.attempt.usage(u)
+		}
 		b.attempt.firstToken(time.Now())
 	}
 	if id := b.scanner.json.id; !b.known && id != nil {
