@@ -206,6 +206,29 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// nothings is an endless gzip body that decodes to nothing.
+type nothings struct {
+	member []byte
+	read   int
+}
+
+func (n *nothings) Read(p []byte) (int, error) {
+	read := copy(p, n.member[n.read%len(n.member):])
+	n.read += read
+	return read, nil
+}
+
+func TestLimitOfCompressedBytes(t *testing.T) {
+	body := &nothings{member: zipped(nil)}
+	s := scratches.New().(*scratch)
+	if _, err := s.read(body, "gzip", 100<<10); err == nil {
+		t.Error("a body without end is read")
+	}
+	if body.read > 200<<10 {
+		t.Errorf("%d bytes of it are read", body.read)
+	}
+}
+
 func TestReadingReusesItsBuffers(t *testing.T) {
 	page := zipped(bytes.Repeat([]byte(vllmLoad), 1000))
 	s := scratches.New().(*scratch)

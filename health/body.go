@@ -1,7 +1,6 @@
 package health
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,7 +17,7 @@ var wanted = http.Header{"Accept-Encoding": {"gzip"}}
 
 // errTooLong is returned for a body above the bound. What was read of it is
 // not used: half a page would tell of half the ranks.
-var errTooLong = errors.New("body is too long")
+var errTooLong = fmt.Errorf("%w: body is too long", errAbsent)
 
 // keptBuffer bounds the buffers that are kept for the next page.
 const keptBuffer = 1 << 20
@@ -50,7 +49,7 @@ func (s *scratch) read(body io.Reader, encoding string, limit int) ([]byte, erro
 		}
 		body = &s.zip
 	default:
-		return nil, fmt.Errorf("content encoding %.20q is not known", encoding)
+		return nil, fmt.Errorf("%w: content encoding %.20q is not known", errAbsent, encoding)
 	}
 	return s.readAll(body, limit)
 }

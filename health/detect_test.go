@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -139,6 +141,82 @@ func TestFactsFillReports(t *testing.T) {
 	}
 	if asked := e.takeAsked(); !slices.Contains(asked, "/props") || len(asked) != factsEvery+1 {
 		t.Errorf("asked for %q", asked)
+	}
+}
+
+// TestFactsAreReadAgain after an event that may have changed them.
+func TestFactsAreReadAgain(t *testing.T) {
+	metrics := func(seconds string) string { return llamaLoad + "llamacpp:prompt_seconds_total " + seconds + "\n" }
+	e := newEngine(map[string]string{"/metrics": metrics("5"), "/props": propsPage})
+	p, got := onePoller(t, e, Config{Engine: "llamacpp"})
+	once(p, "a")
+	events := map[string]func(){
+		"restart": func() { e.pages["/metrics"] = metrics("1"); once(p, "a") },
+		"failure": func() { e.err = errors.New("reset"); once(p, "a"); e.err = nil },
+	}
+	for name, event := range events {
+		e.pages["/props"] = strings.Replace(propsPage, `"total_slots":2`, `"total_slots":2`+strconv.Itoa(len(name)), 1)
+		event()
+		once(p, "a")
+		if r := got.latest(t, "a"); r.Slots != float64(20+len(name)) {
+			t.Errorf("%s: slots are %v", name, r.Slots)
+		}
+		e.pages["/metrics"] = metrics("5")
+		once(p, "a")
+	}
+}
+
+// TestFactsInTrouble do not keep the load from being read.
+func TestFactsInTrouble(t *testing.T) {
+	e := newEngine(map[string]string{"/metrics": llamaLoad, "/props": strings.Replace(propsPage, "{", `{"is_sleeping":true,`, 1)})
+	p, got := onePoller(t, e, Config{Engine: "llamacpp"})
+	once(p, "a")
+	e.change(func() { e.status["/props"] = 500 })
+	if !once(p, "a") {
+		t.Fatal("the load page is not read")
+	}
+	if r := got.latest(t, "a"); r.Sleeping || r.Running != 2 || r.Slots != 2 {
+		t.Errorf("report is %+v", r)
+	}
+}
+
+// TestDeadReplica is asked for one page in a poll.
+func TestDeadReplica(t *testing.T) {
+	e := newEngine(nil)
+	e.err = errors.New("connection refused")
+	p, _ := onePoller(t, e, Config{Engine: "sglang"})
+	once(p, "a")
+	wantAsked(t, e, sglangLoadsPath)
+}
+
+// TestBetterPageIsFound when it appears after a worse one was settled for.
+func TestBetterPageIsFound(t *testing.T) {
+	e := newEngine(map[string]string{sglangLoadsPath: engineTests["SGLang, /v1/loads"].body})
+	p, got := onePoller(t, e, Config{Engine: "sglang"})
+	once(p, "a")
+	e.change(func() { e.pages["/metrics"] = sglangPage })
+	for range factsEvery {
+		once(p, "a")
+	}
+	if r := got.latest(t, "a"); r.Running != 7 {
+		t.Errorf("report is %+v", r)
+	}
+}
+
+func TestDisabledMetrics(t *testing.T) {
+	e := newEngine(map[string]string{"/slots": `[{"n_ctx":100,"is_processing":true}]`})
+	e.status["/metrics"] = http.StatusNotImplemented
+	p, _ := onePoller(t, e, Config{Engine: "llamacpp"})
+	if !once(p, "a") {
+		t.Error("llama.cpp without --metrics is not read")
+	}
+}
+
+func TestRecogniseHeedsThePath(t *testing.T) {
+	for body, path := range map[string]string{`{"models":[]}`: "/slots", vllmLoad: "/api/ps", propsPage: "/metrics"} {
+		if d := recognise(dialects, path, []byte(body)); d != nil {
+			t.Errorf("%s at %s is recognised as %s", body, path, d.engine)
+		}
 	}
 }
 

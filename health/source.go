@@ -32,6 +32,9 @@ const factsEvery = 30
 // may be tried.
 var errAbsent = errors.New("no usable page")
 
+// errTrouble means that the replica answers, but not with this page at present.
+var errTrouble = errors.New("replica in trouble")
+
 // asker asks one replica for pages.
 type asker struct {
 	*Poller
@@ -97,16 +100,24 @@ func (a asker) identify(ctx context.Context, src *source) error {
 	return nil
 }
 
-// learnFacts reads the facts pages; one that is absent is no error.
+// learnFacts reads the facts pages. One that is absent is no error; one in
+// trouble leaves what was known, and the load page will tell whether it is the
+// replica that is in trouble. One that is not answered at all ends the poll, so
+// that a dead replica is asked once.
 func (a asker) learnFacts(ctx context.Context, src *source) error {
 	facts := unknown()
 	for _, p := range src.dialect.facts {
 		body, err := a.get(ctx, p.path)
-		if err != nil && !errors.Is(err, errAbsent) {
+		switch {
+		case err == nil:
+			if p.into(&a.report, body) {
+				facts.fill(&a.report)
+			}
+		case errors.Is(err, errTrouble):
+			src.facts.Sleeping = false
+			facts.fill(&src.facts)
+		case !errors.Is(err, errAbsent):
 			return err
-		}
-		if err == nil && p.into(&a.report, body) {
-			facts.fill(&a.report)
 		}
 	}
 	src.facts, src.fresh, src.page = facts, factsEvery, 0
@@ -174,7 +185,7 @@ func statusError(status int) error {
 		return nil
 	case status == http.StatusTooManyRequests,
 		status >= 500 && status != http.StatusNotImplemented:
-		return fmt.Errorf("status %d", status)
+		return fmt.Errorf("%w: status %d", errTrouble, status)
 	default:
 		return fmt.Errorf("%w: status %d", errAbsent, status)
 	}

@@ -178,6 +178,7 @@ func TestLedgerIsExactAfterTimeouts(t *testing.T) {
 
 func TestReloadInTheMiddleOfTraffic(t *testing.T) {
 	r := newRig(t, 3, engine.Options{}, "", retries)
+	r.reloads = true
 	warm := chat{System: text(1, 2000), User: "x", MaxTokens: 4}
 	holder := r.send(t.Context(), warm).Replica
 	tr := r.startTraffic(8, 1500)

@@ -7,13 +7,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -27,8 +30,14 @@ type rig struct {
 	t       *testing.T
 	engines []*engine.Server
 	address string
-	options string // of the policy
-	handler string // further directives of reverse_proxy
+	others  []string // further upstreams
+	options string   // of the policy
+	handler string   // further directives of reverse_proxy
+	// reloads tells that the configuration changes under the requests. Caddy
+	// then opens a new listening socket (SO_REUSEPORT) and closes the old one,
+	// and the kernel resets connections that the old one had not accepted yet,
+	// whatever the policy: no handler has seen them, and they are made again.
+	reloads bool
 }
 
 // retries is what the example configurations recommend.
@@ -52,6 +61,14 @@ func newRig(t *testing.T, replicas int, o engine.Options, options, handler strin
 		t.Cleanup(func() { _ = e.Close() })
 		r.engines = append(r.engines, e)
 	}
+	r.start()
+	return r
+}
+
+// start runs the proxy for the first time.
+func (r *rig) start() {
+	t := r.t
+	t.Helper()
 	address, err := proxy.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -64,13 +81,12 @@ func newRig(t *testing.T, replicas int, o engine.Options, options, handler strin
 			t.Error(err)
 		}
 	})
-	return r
 }
 
 // load starts the proxy, or reloads its configuration.
 func (r *rig) load() {
 	r.t.Helper()
-	var upstreams []string
+	upstreams := slices.Clone(r.others)
 	for _, e := range r.engines {
 		upstreams = append(upstreams, e.Addr())
 	}
@@ -161,6 +177,10 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
+	if r.reloads && errors.Is(err, syscall.ECONNRESET) {
+		request.Body, _ = request.GetBody()
+		response, err = client.Do(request)
+	}
 	if err != nil {
 		return answer{Err: err}
 	}

@@ -17,6 +17,7 @@ import (
 // calls it on the request's goroutine; abandon may come from another one.
 type bookedAttempt struct {
 	booking *selection.Booking
+	stored  reference
 	started time.Time
 	stop    func() bool // disarms abandon
 
@@ -30,8 +31,12 @@ type bookedAttempt struct {
 func (a *bookedAttempt) headers(status int, _ http.Header, at time.Time) {
 	if failure, failed := failureOf(status); failed {
 		a.fail(failure, at)
+		return
 	}
+	a.stored.served()
 }
+
+func (a *bookedAttempt) identified(id string) { a.stored.issued(id) }
 
 // failureOf says whom an answer's status speaks against.
 func failureOf(status int) (selection.Failure, bool) {

@@ -16,6 +16,8 @@ import (
 //	    cache_capacity auto|<tokens>
 //	    index_memory   <size>
 //	    max_prompt     <size>
+//	    session_header <name...>
+//	    isolate_by     <placeholder>
 //	    fallback       <policy> ...
 //	    explain
 //	}
@@ -51,6 +53,13 @@ var options = map[string]func(*CacheAware, *caddyfile.Dispenser) error{
 		return parseSize(d, &c.IndexMemory, minIndexMemory)
 	},
 	"max_prompt": func(c *CacheAware, d *caddyfile.Dispenser) error { return parseSize(d, &c.MaxPrompt, 1) },
+	"session_header": func(c *CacheAware, d *caddyfile.Dispenser) error {
+		if c.SessionHeader = d.RemainingArgs(); len(c.SessionHeader) == 0 {
+			return d.ArgErr()
+		}
+		return nil
+	},
+	"isolate_by": (*CacheAware).parseIsolateBy,
 	"fallback":   (*CacheAware).parseFallback,
 	"explain": func(c *CacheAware, d *caddyfile.Dispenser) error {
 		if d.NextArg() {
@@ -100,6 +109,16 @@ func (c *CacheAware) parseCacheCapacity(d *caddyfile.Dispenser) error {
 		return d.Errf("cache_capacity must be 'auto' or a positive number of tokens: '%s'", text)
 	}
 	c.CacheCapacity = tokens
+	return nil
+}
+
+func (c *CacheAware) parseIsolateBy(d *caddyfile.Dispenser) error {
+	if err := parseOne(d, &c.IsolateBy); err != nil {
+		return err
+	}
+	if !hasPlaceholder(c.IsolateBy) {
+		return d.Errf("isolate_by must contain a placeholder: '%s'", c.IsolateBy)
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ type call struct {
 	http    *http.Request // the handler's clone, the same for every attempt
 	body    *replayBody
 	request selection.Request
+	stored  reference
 	unread  error // why no prompt could be read
 	attempt *bookedAttempt
 }
@@ -55,7 +56,8 @@ func (k *call) giveUp() {
 // begin hands the attempt to the observing transport. Should the transport
 // never hear of it, the end of the request closes it.
 func (k *call) begin(booking *selection.Booking) {
-	k.attempt = &bookedAttempt{booking: booking, started: time.Now()}
+	k.attempt = &bookedAttempt{booking: booking, stored: k.stored, started: time.Now()}
+	k.attempt.stored.replica = booking.Estimate.Replica
 	k.attempt.stop = context.AfterFunc(k.http.Context(), k.attempt.abandon)
 	setAttempt(k.http, k.attempt)
 }

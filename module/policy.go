@@ -33,7 +33,7 @@ func init() {
 // `{http.reverse_proxy.cache_aware.model}` | The model that the request names
 // `{http.reverse_proxy.cache_aware.prompt_tokens}` | Estimated length of the prompt in tokens
 // `{http.reverse_proxy.cache_aware.matched_tokens}` | How many of them the chosen replica is expected to hold
-// `{http.reverse_proxy.cache_aware.reason}` | Why it was chosen: prefix, spread, cold, load, only or fallback
+// `{http.reverse_proxy.cache_aware.reason}` | Why it was chosen: prefix, hint, owner, spread, cold, load, only or fallback
 // `{http.reverse_proxy.cache_aware.estimate_ms}` | Expected time to first token in milliseconds
 //
 // The access log gets the same values in the object `cache_aware`, and
@@ -46,10 +46,9 @@ type CacheAware struct {
 	// Default: one state for all.
 	Name string `json:"name,omitempty"`
 
-	// The size of one replica's KV cache in tokens. 0 means automatic: what
-	// the replica reports, else 400,000, which is about an 8B model on one
-	// 80 GB GPU. A size that is wrong by a factor of two costs time to first
-	// token. Default: 0.
+	// The size of one replica's KV cache in tokens. 0 means automatic: 400,000,
+	// which is about an 8B model on one 80 GB GPU. A size that is wrong by a
+	// factor of two costs time to first token. Default: 0.
 	CacheCapacity int `json:"cache_capacity,omitempty"`
 
 	// How many bytes the index of cached prefixes may take. When it is too
@@ -64,6 +63,21 @@ type CacheAware struct {
 	// to this size are held in memory until the replica answers.
 	// 0 means the default. Default: 8 MiB.
 	MaxPrompt int64 `json:"max_prompt,omitempty"`
+
+	// Request headers that name a session or conversation, as many clients send
+	// one. A request whose prompt cannot be read goes where the one before with
+	// the same value of one of these headers went, unless that replica is busier
+	// than its cache is worth; about 1,024 tokens are assumed to be cached there.
+	// Values are matched exactly. Of several headers the first that is known
+	// counts. Default: none.
+	SessionHeader []string `json:"session_header,omitempty"`
+
+	// A text with placeholders, such as `{http.auth.user.id}`, whose value tells
+	// tenants apart: of prompts, sessions and stored responses, what one tenant
+	// sent is never taken for what another one sent. The engines need a
+	// `cache_salt` in the requests to keep caches apart themselves. Requests
+	// for which the value is empty are one tenant. Default: all are one tenant.
+	IsolateBy string `json:"isolate_by,omitempty"`
 
 	// The selection policy for requests that carry no prompt, or none that
 	// could be read. Default: the replica with the least work booked.
@@ -107,6 +121,9 @@ func (c *CacheAware) Provision(ctx caddy.Context) error {
 		}
 		c.fallback = fallback.(reverseproxy.Selector)
 	}
+	if err := registerMetrics(ctx); err != nil {
+		return err
+	}
 	if err := c.observe(ctx); err != nil {
 		return err
 	}
@@ -131,7 +148,7 @@ func (c *CacheAware) setDefaults() error {
 	case c.MaxPrompt < 0:
 		return fmt.Errorf("max_prompt must not be negative: %d", c.MaxPrompt)
 	}
-	return nil
+	return c.checkHints()
 }
 
 // Cleanup lets go of the shared state. Requests in flight go on with it.
@@ -148,7 +165,9 @@ func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w h
 	}
 	call := c.callOf(r)
 	var reason selection.Reason
-	if len(call.request.Blocks) == 0 && c.fallback != nil {
+	if owner, ok := call.owner(candidates); ok {
+		candidates, reason = []string{owner}, reasonOwner
+	} else if len(call.request.Blocks) == 0 && c.fallback != nil && !c.state.fleet.Recognises(&call.request) {
 		chosen := c.fallback.Select(pool, r, w)
 		if chosen == nil {
 			return nil

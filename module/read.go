@@ -20,23 +20,27 @@ var prompts = sync.Pool{New: func() any { return new(tokenizer.Prompt) }}
 func (c *CacheAware) read(k *call) {
 	prompt := prompts.Get().(*tokenizer.Prompt)
 	defer prompts.Put(prompt)
-	k.unread = c.parse(k, prompt)
+	tenant := c.tenant(k.http)
+	k.unread = c.parse(k, tenant, prompt)
+	countUnread(k.unread)
 	k.request = selection.Request{
 		Model:    prompt.Model,
 		Work:     workOf(k.http, prompt.Kind),
 		Blocks:   blocksOf(prompt.Blocks),
+		Hints:    c.hints(k.http, tenant, prompt.Hints),
 		Extra:    tokensOf(prompt.ExtraBytes, prompt.ExtraTokens),
 		Output:   prompt.MaxTokens * max(1, prompt.Choices),
 		Streamed: prompt.Stream,
 		Capacity: c.CacheCapacity,
 	}
+	k.stored = c.reference(k.http, tenant, prompt)
 	if last := len(k.request.Blocks) - 1; last >= 0 {
 		k.request.Tokens = int(k.request.Blocks[last].Tokens)
 	}
 }
 
 // parse reads as much of the body as it may into prompt.
-func (c *CacheAware) parse(k *call, prompt *tokenizer.Prompt) error {
+func (c *CacheAware) parse(k *call, tenant string, prompt *tokenizer.Prompt) error {
 	r := k.http
 	k.body = openBody(r, c.MaxPrompt, c.state.bodies)
 	body, truncated := k.body.Prefix(), !k.body.Complete()
@@ -54,6 +58,7 @@ func (c *CacheAware) parse(k *call, prompt *tokenizer.Prompt) error {
 		Body:        body,
 		Truncated:   truncated,
 		Secret:      c.state.secret,
+		Tenant:      tenant,
 	}, prompt)
 }
 

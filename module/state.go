@@ -27,6 +27,7 @@ type state struct {
 	fleet  *selection.Fleet
 	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
 	bodies *bodyBudget
+	owners owners
 }
 
 func newState(indexMemory int64) (*state, error) {

@@ -30,6 +30,8 @@ type attempt interface {
 	headers(status int, header http.Header, at time.Time)
 	// firstToken tells that the first content of a streamed answer is there.
 	firstToken(at time.Time)
+	// identified tells the id of the answer, as soon as it is known.
+	identified(id string)
 	// usage tells what the answer says about its cost; the last one counts.
 	usage(u usage)
 	// ended tells that the answer was read to its end, or that the connection
@@ -132,6 +134,7 @@ type observedBody struct {
 	attempt attempt
 	scanner *responseScanner
 	tokens  bool
+	known   bool // the answer's id has been told
 	done    bool
 }
 
@@ -145,6 +148,10 @@ func (b *observedBody) Read(p []byte) (int, error) {
 	if !b.tokens && b.scanner.firstToken() {
 		b.tokens = true
 		b.attempt.firstToken(time.Now())
+	}
+	if id := b.scanner.json.id; !b.known && id != nil {
+		b.known = true
+		b.attempt.identified(string(id))
 	}
 	if err != nil {
 		b.finish(err)

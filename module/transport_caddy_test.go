@@ -141,6 +141,7 @@ func (a *recordedAttempt) headers(status int, _ http.Header, _ time.Time) {
 	a.note("headers", func() { a.status = status })
 }
 func (a *recordedAttempt) firstToken(time.Time) { a.note("firstToken", func() {}) }
+func (a *recordedAttempt) identified(string)    {}
 func (a *recordedAttempt) usage(u usage)        { a.note("usage", func() { a.last = u }) }
 func (a *recordedAttempt) ended(time.Time)      { a.note("ended", func() {}) }
 func (a *recordedAttempt) failed(err error, _ time.Time) {

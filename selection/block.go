@@ -26,9 +26,3 @@ type Match struct {
 	// have been evicted.
 	Maybe uint32
 }
-
-// Expected returns the number of leading tokens a new request can expect to
-// find: all that is pending, and half of what is near the capacity.
-func (m Match) Expected() uint32 {
-	return m.Pending + (m.Maybe-m.Pending)/2
-}

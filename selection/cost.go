@@ -27,14 +27,15 @@ const (
 func (f *Fleet) estimate(r *replica, request *Request, held Match, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held, Failing: r.failures.price(modelCell(request.Model), now)}
 	e.Wait = r.ledger.wait(now)
+	busy := min(r.utilisation(now), utilisationLimit)
 	if request.Work != Light {
 		e.estimatePrompt(r, request)
 	}
 	if request.Work == Generate {
-		e.Decode = f.estimateDecode(r, request, now)
+		e.Decode = f.estimateDecode(r, request, busy)
 		e.Wait += r.admission(request.Tokens, e.Decode)
 	}
-	e.Factor = f.factor(r, e.TTFT(), now)
+	e.Factor = f.factor(r, e.TTFT(), busy, now)
 	e.Cost = e.Wait + e.Prefill*e.Factor + decodeWeight*e.Decode + e.Failing
 	return e
 }
@@ -49,17 +50,15 @@ func (e *Estimate) estimatePrompt(r *replica, request *Request) {
 
 // estimateDecode is the time to generate the answer, in seconds, slowed down
 // by the sequences that run there and by the prefills that interrupt them.
-func (f *Fleet) estimateDecode(r *replica, request *Request, now time.Time) float64 {
+func (f *Fleet) estimateDecode(r *replica, request *Request, busy float64) float64 {
 	sequences := r.ledger.inFlight() + 1
 	context := float64(r.ledger.context + request.Tokens)
-	busy := min(r.utilisation(now), utilisationLimit)
 	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) / (1 - busy)
 }
 
 // factor is what a second of prefill costs everybody, itself included.
-func (f *Fleet) factor(r *replica, ttft float64, now time.Time) float64 {
+func (f *Fleet) factor(r *replica, ttft, busy float64, now time.Time) float64 {
 	regret := min(f.residency.Regret(r.slot), regretLimit)
-	busy := min(r.utilisation(now), utilisationLimit)
 	queueing := r.arrivalRate(now) * ttft / (1 - busy)
 	return 1/(1-regret) + min(queueing, queueingLimit)
 }

@@ -48,7 +48,7 @@ func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Boo
 	}
 	matches := f.matches.Get().(*[]Match)
 	defer f.matches.Put(matches)
-	f.match(request, matches)
+	request = f.match(request, matches)
 
 	f.mu.Lock()
 	estimates := f.score(now, request, candidates, *matches)
@@ -57,29 +57,30 @@ func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Boo
 	b.Reason = reason(request, estimates, best)
 	f.mu.Unlock()
 
-	blocks := request.Blocks
-	if request.Work == Light {
-		blocks = nil
-	}
-	b.claim = f.residency.Book(b.replica.slot, blocks)
+	b.claim = f.residency.Book(b.replica.slot, request.marks())
 	return b
 }
 
 // Explain estimates a request on each candidate and books nothing.
 func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []Estimate {
 	matches := new([]Match)
-	f.match(request, matches)
+	request = f.match(request, matches)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return append([]Estimate(nil), f.score(now, request, candidates, *matches)...)
 }
 
-// match looks up what each replica holds of the prompt. It takes no lock, so
+// match looks up what each replica holds of the prompt, or which one served
+// its hints, and returns the request to be estimated. It takes no lock, so
 // requests do not wait for each other's lookups.
-func (f *Fleet) match(request *Request, into *[]Match) {
+func (f *Fleet) match(request *Request, into *[]Match) *Request {
 	slots := f.residency.Slots()
 	*into = slices.Grow((*into)[:0], slots)[:slots]
 	f.residency.Match(request.Blocks, *into)
+	if request.searchesHints() {
+		return f.matchHints(request, *into)
+	}
+	return request
 }
 
 // score estimates the request on each candidate. The result is valid until
@@ -133,6 +134,9 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		prompt:   request.Tokens + request.Extra,
 		streamed: request.Streamed,
 	}
+	if request.hinted {
+		b.Estimate.Held = Match{} // assumed, so no answer can prove it wrong
+	}
 	r.ledger.add(b, now)
 	r.arrivals.add(1, now, rateHalfLife)
 	r.busy.add(e.Prefill, now, rateHalfLife)
@@ -143,7 +147,7 @@ func reason(request *Request, estimates []Estimate, best int) Reason {
 	if len(estimates) == 1 {
 		return ReasonOnly
 	}
-	if len(request.Blocks) == 0 {
+	if len(request.Blocks) == 0 && !request.hinted {
 		return ReasonLoad
 	}
 	longest := 0
@@ -155,6 +159,8 @@ func reason(request *Request, estimates []Estimate, best int) Reason {
 		return ReasonCold
 	case estimates[best].Matched < longest:
 		return ReasonSpread
+	case request.hinted:
+		return ReasonHint
 	default:
 		return ReasonPrefix
 	}

@@ -49,7 +49,7 @@ func before(a, b uint32) bool { return int32(a-b) < 0 }
 
 // reset forgets everything and goes on with the given epoch.
 func (r *recency) reset(epoch uint32) {
-	r.pinned, r.total, r.gained = 0, 0, 0
+	r.pinned, r.total, r.gained, r.doubted = 0, 0, 0, false
 	r.buckets = append(r.buckets[:0], bucket{start: epoch})
 }
 
@@ -110,7 +110,7 @@ func (r *recency) merge() {
 	share := r.capacity / bucketsPerCapacity
 	last := 0
 	for _, b := range r.buckets[1:] {
-		if r.buckets[last].tokens+b.tokens <= share {
+		if r.buckets[last].tokens+b.tokens <= share && !r.borders(b) {
 			r.buckets[last].tokens += b.tokens
 			continue
 		}
@@ -119,6 +119,10 @@ func (r *recency) merge() {
 	}
 	r.buckets = r.buckets[:last+1]
 }
+
+// borders tells that b is the first bucket free of a doubt, which must not be
+// merged with one that is not.
+func (r *recency) borders(b bucket) bool { return r.doubted && b.start == r.suspect }
 
 // find returns the index of the bucket that covers epoch, -1 if it is forgotten.
 func (r *recency) find(epoch uint32) int {

@@ -17,9 +17,12 @@ type Request struct {
 	Model  string
 	Work   Work
 	Blocks []Block // the prompt's key chain, root first; empty when it could not be read
-	Tokens int     // length of the prompt in tokens, estimated
-	Extra  int     // tokens of further prompts in the same request, never cached
-	Output int     // most tokens that the answer may have; 0 when the request sets no limit
+	// Hints are keys of sessions and the like that the request belongs to, most
+	// telling first. They are matched, exactly, when there are no blocks.
+	Hints  []uint64
+	Tokens int // length of the prompt in tokens, estimated
+	Extra  int // tokens of further prompts in the same request, never cached
+	Output int // most tokens that the answer may have; 0 when the request sets no limit
 	// Streamed tells that the answer's first token will be seen on its own.
 	Streamed bool
 	// Avoid lists replicas that failed this request before. They are chosen
@@ -28,6 +31,8 @@ type Request struct {
 	// Capacity is the size of one replica's KV cache in tokens, as the operator
 	// configured it; 0 leaves it to what replicas report.
 	Capacity int
+
+	hinted bool // Tokens stand for what a hint found
 }
 
 // Estimate is what a request is expected to cost on one replica. Times are in
@@ -54,6 +59,8 @@ type Reason string
 const (
 	// ReasonPrefix: it holds the longest prefix of all.
 	ReasonPrefix Reason = "prefix"
+	// ReasonHint: there is no text to match, and it served the same session before.
+	ReasonHint Reason = "hint"
 	// ReasonSpread: another one holds more of the prompt, but costs more.
 	ReasonSpread Reason = "spread"
 	// ReasonCold: no replica holds any of the prompt.

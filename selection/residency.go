@@ -17,7 +17,9 @@ type Residency struct {
 	closed bool
 	store  Store
 	clock  clock
-	memory memory
+	memory *memory // of the store
+
+	refused, evicted atomic.Uint64 // blocks without room, and let go to make room
 
 	joining sync.Mutex // guards changes of caches
 	caches  atomic.Pointer[[]*replicaCache]
@@ -43,8 +45,7 @@ type replicaCache struct {
 // NewResidency returns an empty index that keeps its nodes in store and closes
 // it in the end.
 func NewResidency(store Store) *Residency {
-	r := &Residency{store: store}
-	r.memory.limit = store.limit()
+	r := &Residency{store: store, memory: store.memory()}
 	r.caches.Store(new([]*replicaCache))
 	r.searches.New = func() any { return new(search) }
 	return r

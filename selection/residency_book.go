@@ -17,7 +17,7 @@ func (r *Residency) Book(slot Slot, blocks []Block) *Claim {
 	if r.closed {
 		return &Claim{ended: true}
 	}
-	b := booking{residency: r, cache: c, slot: slot, caches: *r.caches.Load()}
+	b := booking{residency: r, cache: c, slot: slot}
 	r.makeRoom(len(blocks))
 	nodes := b.resolve(blocks)
 	claim := b.pin(blocks, nodes)
@@ -30,7 +30,6 @@ type booking struct {
 	residency *Residency
 	cache     *replicaCache
 	slot      Slot
-	caches    []*replicaCache
 	horizon   horizon
 	fresh     []*node // made by this call
 
@@ -46,7 +45,7 @@ func (b *booking) resolve(blocks []Block) []*node {
 	for i := range blocks {
 		n := b.node(blocks, i)
 		if n == nil {
-			b.residency.memory.refused.Add(uint64(len(blocks) - i))
+			b.residency.refused.Add(uint64(len(blocks) - i))
 			break
 		}
 		nodes = append(nodes, n)
@@ -61,7 +60,7 @@ func (b *booking) node(blocks []Block, i int) *node {
 		return n
 	}
 	fresh := newNode(blocks, i)
-	bytes := fresh.memory() + r.store.overhead()
+	bytes := r.memory.size(fresh)
 	if !r.memory.reserve(bytes) {
 		return nil
 	}
@@ -91,7 +90,7 @@ func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
 			}
 			fallthrough
 		case pinNoRoom:
-			b.residency.memory.refused.Add(uint64(len(nodes) - i))
+			b.residency.refused.Add(uint64(len(nodes) - i))
 			nodes = nodes[:i]
 		}
 	}
@@ -179,9 +178,10 @@ func (b *booking) count(n *node, had level) {
 // ghost returns a replica that held n and evicted it, the booked one if it did,
 // and nil if there is none or some replica holds n.
 func (b *booking) ghost(n *node) (loser *replicaCache) {
+	caches := *b.residency.caches.Load() // not older than the holders
 	for i := range n.holders {
 		h := &n.holders[i]
-		c := b.caches[h.slot]
+		c := caches[h.slot]
 		switch c.horizon().level(h) {
 		case levelAbsent:
 		case levelGhost:

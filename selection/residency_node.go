@@ -28,13 +28,6 @@ const (
 	nodeReplaces
 )
 
-// Sizes of what a node allocates, in bytes, as rounded by the allocator. Holder
-// lists double, and every doubling of holderBytes is a size class of its own.
-const (
-	nodeBytes   = 64
-	holderBytes = 24
-)
-
 // holder is one replica's share in a node. It is void when both its stamp and
 // its pins are older than what the replica's horizon remembers.
 type holder struct {
@@ -107,9 +100,6 @@ func newNode(blocks []Block, i int) *node {
 
 func (n *node) reply() bool { return n.flags.Load()&nodeReply != 0 }
 func (n *node) gone() bool  { return n.flags.Load()&nodeGone != 0 }
-
-// memory is the bytes the node and its holders take.
-func (n *node) memory() int64 { return nodeBytes + int64(cap(n.holders))*holderBytes }
 
 // search returns the place of slot in the holders.
 func (n *node) search(slot Slot) (int, bool) {

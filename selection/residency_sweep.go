@@ -1,9 +1,6 @@
 package selection
 
-import (
-	"sync"
-	"sync/atomic"
-)
+import "sync"
 
 const (
 	// A booking visits up to this many nodes for each node it makes, and some
@@ -12,50 +9,9 @@ const (
 	// With little memory left it may visit more, so that every node has been
 	// visited before none is left.
 	visitsPerNodeWhenShort = 16
-	// A booking that has let go twice what it made is done.
+	// A booking that has let go twice what it made, and some more, is done.
 	leavesPerNode = 2
 )
-
-// memory counts the bytes of nodes against the store's limit. Nothing is
-// allocated without having been reserved, so the limit holds whatever comes.
-type memory struct {
-	limit int64 // 0: unlimited
-	used  atomic.Int64
-
-	refused, evicted atomic.Uint64
-}
-
-func (m *memory) reserve(bytes int64) bool {
-	if used := m.used.Add(bytes); m.limit > 0 && used > m.limit {
-		m.used.Add(-bytes)
-		return false
-	}
-	return true
-}
-
-func (m *memory) free(bytes int64) { m.used.Add(-bytes) }
-
-// need says how much a sweep must let go.
-type need int
-
-const (
-	needNothing need = iota // what no replica holds or remembers
-	needGhosts              // what no replica holds
-	needUnused              // what is not pinned and was not used since the last visit
-)
-
-// need is needGhosts with less than an eighth of the memory left, and
-// needUnused with less than a sixteenth left.
-func (m *memory) need() need {
-	left := m.limit - m.used.Load()
-	switch {
-	case m.limit == 0 || left > m.limit/8:
-		return needNothing
-	case left > m.limit/16:
-		return needGhosts
-	}
-	return needUnused
-}
 
 // clock is the list of all nodes, in the order of their next visit.
 type clock struct {
@@ -108,18 +64,21 @@ func (r *Residency) enter(fresh []*node) {
 	if need > needNothing {
 		visits = visitsPerNodeWhenShort
 	}
-	r.sweep(visitsPerBooking+visits*len(fresh), leavesPerNode*(1+len(fresh)), need)
+	r.sweep(visitsPerBooking+visits*len(fresh), visitsPerBooking+leavesPerNode*len(fresh), need)
 }
 
 // makeRoom lets nodes go until this many new ones fit, or enough visits were in
 // vain.
 func (r *Residency) makeRoom(blocks int) {
-	bytes := int64(blocks) * (nodeBytes + holderBytes + r.store.overhead())
-	for range visitsPerNodeWhenShort {
-		if r.memory.limit == 0 || r.memory.used.Load()+bytes <= r.memory.limit {
-			return
-		}
+	if r.memory.limit == 0 {
+		return
+	}
+	bytes := int64(blocks) * (nodeBytes + holderBytes + r.memory.overhead)
+	for i := 0; i < visitsPerNodeWhenShort && r.memory.room() < bytes; i++ {
 		r.sweep(blocks, blocks, needUnused)
+	}
+	if r.memory.limit-r.memory.used.Load() < bytes {
+		r.store.flush()
 	}
 }
 
@@ -158,10 +117,10 @@ func (r *Residency) leaves(n *node, need need) bool {
 		return false
 	}
 	if best > levelGhost {
-		r.memory.evicted.Add(1)
+		r.evicted.Add(1)
 	}
 	n.flags.Or(nodeGone)
-	r.memory.free(n.memory() + r.store.overhead())
+	r.memory.leave(n)
 	return true
 }
 
@@ -222,8 +181,8 @@ func (r *Residency) Stats() Stats {
 		Entries:  r.clock.len(),
 		Bytes:    r.memory.used.Load(),
 		Limit:    r.memory.limit,
-		Dropped:  s.dropped + r.memory.refused.Load(),
+		Dropped:  s.dropped + r.refused.Load(),
 		Rejected: s.rejected,
-		Evicted:  s.evicted + r.memory.evicted.Load(),
+		Evicted:  s.evicted + r.evicted.Load(),
 	}
 }

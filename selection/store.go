@@ -10,10 +10,11 @@ type Store interface {
 	add(fresh *node) *node
 	// delete takes out n, which is marked as gone, but no other node of its key.
 	delete(n *node)
-	// limit is the number of bytes that nodes may take; 0 is unlimited.
-	limit() int64
-	// overhead is what the store itself needs for a node, in bytes at most.
-	overhead() int64
+	// flush waits until all deletions so far have freed their memory.
+	flush()
+	// memory is what the store may take and takes. The store gives back what
+	// deleted nodes took; all else is up to the caller.
+	memory() *memory
 	stats() storeStats
 	// close frees everything. No other call may run, or follow.
 	close()

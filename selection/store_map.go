@@ -2,11 +2,16 @@ package selection
 
 import "sync"
 
-const mapShards = 64
+const (
+	mapShards = 64
+	// mapOverhead is what Go's maps need for an entry at their lowest regular load.
+	mapOverhead = 40
+)
 
 // mapStore is a Store of plain maps: exact at once, without bound.
 type mapStore struct {
 	shards [mapShards]mapShard
+	bytes  memory
 }
 
 type mapShard struct {
@@ -17,7 +22,7 @@ type mapShard struct {
 // NewMapStore returns a Store of plain maps without a memory bound. Same calls
 // in the same order give the same results, as virtual time needs it.
 func NewMapStore() Store {
-	m := &mapStore{}
+	m := &mapStore{bytes: memory{overhead: mapOverhead}}
 	for i := range m.shards {
 		m.shards[i].nodes = make(map[uint64]*node)
 	}
@@ -45,6 +50,7 @@ func (m *mapStore) add(fresh *node) *node {
 }
 
 func (m *mapStore) delete(n *node) {
+	m.bytes.left(n)
 	s := m.shard(n.key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +59,7 @@ func (m *mapStore) delete(n *node) {
 	}
 }
 
-func (m *mapStore) limit() int64      { return 0 }
-func (m *mapStore) overhead() int64   { return 36 }
+func (m *mapStore) flush()            {}
+func (m *mapStore) memory() *memory   { return &m.bytes }
 func (m *mapStore) stats() storeStats { return storeStats{} }
 func (m *mapStore) close()            {}

@@ -21,7 +21,7 @@ const (
 	// by TestRistrettoOverhead), and the admission counters.
 	entryOverhead = 288
 	// writerBytes is what the queue and the pending nodes take at most.
-	writerBytes = 6 << 20
+	writerBytes = 8 << 20
 
 	minStoreBytes = 2 * writerBytes
 )
@@ -33,8 +33,8 @@ const (
 // until ristretto shows it. Residency never fills it beyond its limit, so its
 // admission policy has nothing to decide, and gates Close.
 type ristrettoStore struct {
-	cache    *ristretto.Cache[uint64, *node]
-	maxBytes int64
+	cache *ristretto.Cache[uint64, *node]
+	bytes memory
 
 	waiting atomic.Int64 // nodes in pending
 	pending [mapShards]mapShard
@@ -45,10 +45,11 @@ type ristrettoStore struct {
 	dropped, rejected, evicted atomic.Uint64
 }
 
-// change is a node to insert or to delete.
+// change is a node to insert or to delete, or a wait until all before is done.
 type change struct {
 	node   *node
 	delete bool
+	done   chan struct{}
 }
 
 // NewRistrettoStore returns a Store that takes at most so many bytes of heap,
@@ -58,17 +59,17 @@ func NewRistrettoStore(bytes int64) (Store, error) {
 		return nil, fmt.Errorf("index memory of %d bytes is less than the least possible, %d", bytes, minStoreBytes)
 	}
 	s := &ristrettoStore{
-		maxBytes: bytes - writerBytes,
-		changes:  make(chan change, writerQueue),
-		done:     make(chan struct{}),
+		bytes:   memory{limit: bytes - writerBytes, overhead: entryOverhead},
+		changes: make(chan change, writerQueue),
+		done:    make(chan struct{}),
 	}
 	for i := range s.pending {
 		s.pending[i].nodes = make(map[uint64]*node)
 	}
 	var err error
 	s.cache, err = ristretto.NewCache(&ristretto.Config[uint64, *node]{
-		NumCounters:        max(s.maxBytes/(entryOverhead+nodeBytes+holderBytes), 1),
-		MaxCost:            s.maxBytes,
+		NumCounters:        max(s.bytes.limit/(entryOverhead+nodeBytes+holderBytes), 1),
+		MaxCost:            s.bytes.limit,
 		BufferItems:        64,
 		IgnoreInternalCost: true,
 		OnEvict:            func(i *ristretto.Item[*node]) { lose(i.Value, &s.evicted) },
@@ -171,15 +172,18 @@ func (s *ristrettoStore) collect(batch []change) []change {
 // changes.
 func (s *ristrettoStore) apply(batch []change) {
 	for _, c := range batch {
-		if !c.delete && !c.node.gone() {
+		if c.node != nil && !c.delete && !c.node.gone() {
 			s.insert(c.node)
 		}
 	}
 	s.cache.Wait()
 	for _, c := range batch {
-		if c.delete {
+		switch {
+		case c.done != nil:
+			close(c.done)
+		case c.delete:
 			s.remove(c.node)
-		} else {
+		default:
 			s.settle(c.node)
 		}
 	}
@@ -198,6 +202,7 @@ func (s *ristrettoStore) remove(n *node) {
 	if found, _ := s.cache.Get(n.key); found == n {
 		s.cache.Del(n.key)
 	}
+	s.bytes.left(n)
 }
 
 // settle takes a node that ristretto shows out of the pending ones.
@@ -211,8 +216,13 @@ func (s *ristrettoStore) settle(n *node) {
 	}
 }
 
-func (s *ristrettoStore) limit() int64    { return s.maxBytes }
-func (s *ristrettoStore) overhead() int64 { return entryOverhead }
+func (s *ristrettoStore) flush() {
+	done := make(chan struct{})
+	s.changes <- change{done: done}
+	<-done
+}
+
+func (s *ristrettoStore) memory() *memory { return &s.bytes }
 
 func (s *ristrettoStore) stats() storeStats {
 	return storeStats{dropped: s.dropped.Load(), rejected: s.rejected.Load(), evicted: s.evicted.Load()}

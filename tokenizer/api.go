@@ -37,6 +37,7 @@ type api struct {
 
 var apis [numAPIs]api
 
+// init fills apis, whose readers refer to it.
 func init() {
 	apis = [numAPIs]api{
 		None: {name: "none"},

@@ -84,18 +84,54 @@ func benchTokens(size int) []byte {
 	return encode(object{"model": "base", "prompt": ids, "max_tokens": 100})
 }
 
+func benchTiny(size int) []byte {
+	var messages []any
+	for i := range size / 60 {
+		messages = append(messages, object{"role": []string{"user", "assistant"}[i%2], "content": "all right then"})
+	}
+	return encode(object{"model": "m", "messages": messages})
+}
+
+// benchConversation is an agent's: calls, results and reasoning.
+func benchConversation(write func([]turn) any) func(int) []byte {
+	return func(size int) []byte {
+		rng := rand.New(rand.NewPCG(4, uint64(size)))
+		turns := []turn{{Role: "user", Text: prose(rng, 500)}}
+		for left := size - 600; left > 0; left -= 3000 {
+			n := min(left, 2000)
+			turns = append(turns, turn{Role: "assistant", Text: prose(rng, n/10), Think: prose(rng, n/4), Calls: []call{{"read", "/src/a.go"}}},
+				turn{Role: "tool", Text: prose(rng, n)})
+		}
+		return encode(write(turns))
+	}
+}
+
+func benchInput(size int) []byte {
+	rng := rand.New(rand.NewPCG(5, uint64(size)))
+	var texts []string
+	for left := size; left > 0; left -= 1000 {
+		texts = append(texts, prose(rng, min(left, 1000)))
+	}
+	return encode(object{"model": "e", "input": texts})
+}
+
 func BenchmarkPrompt(b *testing.B) {
 	for _, a := range []struct {
 		name, path string
 		body       func(int) []byte
 	}{
-		{"chat", "/v1/chat/completions", benchChat},
+		{"chat", chatPath, benchChat},
+		{"chat-tiny", chatPath, benchTiny},
+		{"chat-agent", chatPath, benchConversation(chatBody)},
+		{"messages", messagesPath, benchConversation(messagesBodyOf)},
+		{"responses", responsesPath, benchConversation(responsesBodyOf)},
 		{"completions", "/v1/completions", benchCompletions},
 		{"tokens", "/v1/completions", benchTokens},
+		{"embeddings", "/v1/embeddings", benchInput},
 	} {
 		for _, size := range benchSizes {
 			b.Run(a.name+"/"+size.name, func(b *testing.B) {
-				in := &Input{Method: "POST", Path: a.path, Body: a.body(size.bytes), Secret: 1}
+				in := post(a.path, string(a.body(size.bytes)))
 				var p Prompt
 				b.SetBytes(int64(len(in.Body)))
 				b.ReportAllocs()
@@ -107,5 +143,35 @@ func BenchmarkPrompt(b *testing.B) {
 				b.ReportMetric(float64(len(p.Blocks)), "keys")
 			})
 		}
+	}
+}
+
+// BenchmarkHostile measures bodies made to cost much.
+func BenchmarkHostile(b *testing.B) {
+	const size = 8 << 20
+	fill := func(unit string) []byte { return []byte(`{"messages":[` + strings.Repeat(unit, size/len(unit))) }
+	for name, body := range map[string][]byte{
+		"objects":  fill(`{},`),
+		"messages": fill(`{"role":"assistant","content":"x"},`),
+		"deep":     fill(`[`),
+		"numbers":  fill(`[1,"",1],`),
+		"escapes":  []byte(`{"messages":[{"content":"` + strings.Repeat(`\n`, size/2)),
+		"unicode":  []byte(`{"messages":[{"content":"` + strings.Repeat(`\ud83d`, size/6)),
+		"quotes":   []byte(`{"messages":[{"content":"` + strings.Repeat(`\"`, size/2)),
+		"thinking": []byte(`{"messages":[{"role":"assistant","content":"` + strings.Repeat(`/think`, size/6)),
+		"keys":     []byte(`{` + strings.Repeat(`"model":1,`, size/10)),
+		"marks":    []byte(`{"messages":[{"content":"` + strings.Repeat("\xff", size)),
+		"json":     []byte(`{"messages":[{"content":[{"type":"x","y":` + strings.Repeat(`{"a":`, size/5)),
+	} {
+		b.Run(name, func(b *testing.B) {
+			in := post(chatPath, string(body))
+			in.Truncated = true
+			b.SetBytes(int64(len(in.Body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				var p Prompt
+				_ = Parse(in, &p)
+			}
+		})
 	}
 }

@@ -58,6 +58,8 @@ func TestChatDistinct(t *testing.T) {
 		`{"model":"n","messages":[{"role":"user","content":"a"}]}`,
 		`{"model":"m","lora_path":"l","messages":[{"role":"user","content":"a"}]}`,
 		`{"model":"m","cache_salt":"s","messages":[{"role":"user","content":"a"}]}`,
+		`{"model":"m","extra_key":"s","messages":[{"role":"user","content":"a"}]}`,
+		`{"model":"m","cache_salt":"s","extra_key":"s","messages":[{"role":"user","content":"a"}]}`,
 		`{"model":"m","chat_template_kwargs":{"enable_thinking":false},"messages":[{"role":"user","content":"a"}]}`,
 		`{"model":"m","reasoning_effort":"low","messages":[{"role":"user","content":"a"}]}`,
 		`{"model":"m","messages":[{"role":"system","content":"a"}]}`,
@@ -79,6 +81,8 @@ func TestChatDistinct(t *testing.T) {
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/1.png"}},{"type":"text","text":"a"}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"sticker","id":7}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","uuid":"1"}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":null,"uuid":"2"}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"documents":[{"title":"d"}]}`,
 		`{"model":"m","messages":[{"role":"user","content":5}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"5"}]}`,
@@ -116,10 +120,11 @@ func TestChatImagesByContent(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":"data:image\/png;base64,iVBO\/+A="}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/jpeg;base64,iVBO/+A="}]}]}`,
 		`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBO/+A="}}]}]}`,
+		`{"messages":[{"role":"user","content":[{"type":"input_image","file_id":"f","image_url":"data:image/png;base64,iVBO/+A="}]}]}`,
+		`{"messages":[{"role":"user","content":[{"image_url":"data:image/png;base64,iVBO/+A=","file_id":"f","type":"input_image"}]}]}`,
 		`{"messages":[{"role":"user","images":["iVBO/+A="]}]}`,
 	)
-	p := parse(t, chatPath, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+
-		string(make([]byte, 0))+`iVBO"}}]}]}`)
+	p := parse(t, chatPath, `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,iVBO"}}]}]}`)
 	if b := p.Blocks[len(p.Blocks)-1]; b.Bytes != 0 || b.Tokens != messageTokens+imageTokens {
 		t.Errorf("an image counts as %d bytes and %d tokens", b.Bytes, b.Tokens)
 	}
@@ -138,12 +143,18 @@ func TestReasons(t *testing.T) {
 		{"short", chatPath, `{"messages":[{"role":"user"`, Malformed},
 		{"no messages", chatPath, `{"model":"m"}`, NoPrompt},
 		{"empty messages", chatPath, `{"model":"m","messages":[]}`, NoPrompt},
+		{"only tools", chatPath, `{"model":"m","tools":[{"function":{"name":"f","parameters":{}}}]}`, NoPrompt},
+		{"speech", "/v1/audio/speech", `{"model":"m","input":"hello"}`, NoPrompt},
+		{"picture", "/v1/images/generations", `{"model":"m","prompt":"hello"}`, NoPrompt},
 		{"unknown", "/x", `{"model":"m"}`, UnknownAPI},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Prompt
 			if err := Parse(post(tt.path, tt.body), &p); err != tt.want {
 				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if err := Parse(&Input{Method: "GET", Path: tt.path, Body: []byte(tt.body)}, &p); err != NoBody {
+				t.Errorf("GET: %v", err)
 			}
 			if len(p.Blocks) != 0 || p.Kind != Unknown {
 				t.Errorf("blocks or kind remain: %+v", p)
@@ -156,4 +167,17 @@ func TestReasons(t *testing.T) {
 	if err := Parse(in, &p); err != NotJSON {
 		t.Errorf("multipart: %v", err)
 	}
+}
+
+// TestInvalidUTF8 checks that bytes which are no text cannot pass for structure.
+func TestInvalidUTF8(t *testing.T) {
+	assertDistinct(t, chatPath,
+		`{"messages":[{"role":"user","content":"a"},{"role":"user","content":"b"}]}`,
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xffMuser\xfftb\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"type\":\"text\",\"text\":\"b\"}]}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xfftb\"}]}",
+		"{\"messages\":[{\"role\":\"user\xffta\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}]}",
+		"{\"messages\":[{\"role\":\"user\",\"content\":\"a\xc3\"}]}",
+	)
 }

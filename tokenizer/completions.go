@@ -3,14 +3,14 @@ package tokenizer
 // completions reads OpenAI's completions and llama.cpp's own: the first prompt is the
 // chain, further ones of a batch are extra.
 func (r *reader) completions() {
-	r.images(r.top[fImages])
+	r.mediaPart(r.top[fImages], imageTokens)
 	r.prompts(r.top[fPrompt])
 	r.suffix(r.top[fSuffix])
 }
 
 func (r *reader) suffix(v value) {
 	if !r.empty(v) {
-		r.text(tagSuffix, r.raw(v))
+		r.text(tagSuffix, v)
 	}
 }
 
@@ -43,9 +43,6 @@ func (r *reader) mixed(v value) bool {
 
 func (r *reader) prompt(v value) {
 	switch r.kind(v) {
-	case kindNull:
-	case kindString:
-		r.textPart(v)
 	case kindNumbers:
 		r.tokenIDs(r.raw(v))
 	case kindArray:
@@ -60,8 +57,7 @@ func (r *reader) prompt(v value) {
 	case kindObject:
 		r.promptObject(v)
 	default:
-		r.tag(tagJSON)
-		r.json(r.raw(v))
+		r.textPart(v)
 	}
 }
 
@@ -73,6 +69,6 @@ func (r *reader) promptObject(v value) {
 		r.part(v, r.partFields(v))
 		return
 	}
-	r.images(r.get(v, "multimodal_data"))
+	r.mediaPart(r.get(v, "multimodal_data"), imageTokens)
 	r.prompt(text)
 }

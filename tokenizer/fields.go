@@ -7,6 +7,7 @@ const (
 	fModel field = iota + 1
 	fAdapter
 	fSalt
+	fExtraKey // SGLang's further name space of the cache
 	fStream
 	fMaxTokens
 	fChoices
@@ -56,7 +57,7 @@ var fieldNames = map[string]field{
 	"lora_path":             fAdapter,
 	"adapter_id":            fAdapter,
 	"cache_salt":            fSalt,
-	"extra_key":             fSalt,
+	"extra_key":             fExtraKey,
 	"stream":                fStream,
 	"max_tokens":            fMaxTokens,
 	"max_completion_tokens": fMaxTokens,

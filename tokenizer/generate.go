@@ -3,7 +3,7 @@ package tokenizer
 // nativeGenerate reads the engines' own generate calls: SGLang and Triton with text,
 // TGI with inputs, SGLang and vLLM with token ids.
 func (r *reader) nativeGenerate() {
-	r.images(r.top[fImages])
+	r.mediaPart(r.top[fImages], imageTokens)
 	if r.present(r.top[fTokens]) {
 		r.prompts(r.top[fTokens])
 		return

@@ -4,7 +4,7 @@ package tokenizer
 // comes before the gap, the beginning of the answer, what comes after.
 func (r *reader) infill() {
 	for file := range r.elements(r.top[fInputExtra]) {
-		r.text(tagName, r.raw(r.get(file, "filename")))
+		r.text(tagName, r.get(file, "filename"))
 		r.textPart(r.get(file, "text"))
 		r.messageEnd()
 	}

@@ -45,12 +45,12 @@ func (r *reader) message(v value) {
 		r.header(r.str(m.role))
 	}
 	if !r.empty(m.name) {
-		r.text(tagName, r.raw(m.name))
+		r.text(tagName, m.name)
 	}
-	r.images(m.images)
+	r.mediaPart(m.images, imageTokens)
 	r.content(m.content, m.role)
 	if !r.empty(m.refusal) {
-		r.text(tagRefusal, r.raw(m.refusal))
+		r.text(tagRefusal, m.refusal)
 	}
 	for call := range r.elements(m.calls) {
 		r.toolCall(call)
@@ -88,9 +88,6 @@ func (r *reader) footer() {
 // engines render them; what follows them is headed by role again.
 func (r *reader) content(v, role value) {
 	switch r.kind(v) {
-	case kindNull:
-	case kindString:
-		r.textPart(v)
 	case kindObject:
 		r.part(v, r.partFields(v))
 	case kindArray:
@@ -110,8 +107,7 @@ func (r *reader) content(v, role value) {
 			r.part(e, p)
 		}
 	default:
-		r.tag(tagJSON)
-		r.json(r.raw(v))
+		r.textPart(v)
 	}
 }
 
@@ -124,13 +120,17 @@ func (r *reader) toolResult(p part) {
 	r.content(p.content, absent)
 }
 
+// textPart writes the text of a message or prompt, unless it is empty.
 func (r *reader) textPart(v value) {
-	raw := r.raw(v)
-	if r.replyFrom >= 0 {
-		raw = afterThinking(raw)
-	}
-	if len(raw) > 0 {
-		r.text(tagText, raw)
+	switch {
+	case r.empty(v):
+	case r.kind(v) == kindString && r.replyFrom >= 0:
+		if raw := afterThinking(r.raw(v)); len(raw) > 0 {
+			r.tag(tagText)
+			r.unescaped(raw)
+		}
+	default:
+		r.text(tagText, v)
 	}
 }
 
@@ -187,18 +187,18 @@ func (r *reader) toolCall(v value) {
 // call writes a tool call. Engines parse arguments that are text and render them anew,
 // so that their white space does not count.
 func (r *reader) call(name, arguments value) {
-	r.text(tagCall, r.raw(name))
+	r.text(tagCall, name)
 	if r.kind(arguments) != kindString {
 		r.tag(tagArguments)
 		r.json(r.raw(arguments))
 		return
 	}
-	raw := r.raw(arguments)
-	if len(raw) == 0 || raw[0] != '{' {
-		r.text(tagRawArgs, raw)
+	r.scratch = appendUnescaped(r.scratch[:0], r.raw(arguments))
+	if args := bytes.TrimLeft(r.scratch, " \t\r\n"); len(args) == 0 || args[0] != '{' {
+		r.tag(tagRawArgs)
+		r.put(args)
 		return
 	}
-	r.scratch = appendUnescaped(r.scratch[:0], raw)
 	r.tag(tagArguments)
 	r.json(r.scratch)
 }

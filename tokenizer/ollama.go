@@ -7,7 +7,7 @@ func (r *reader) ollamaGenerate() {
 		r.prompt(r.top[fContext])
 	}
 	if r.isTrue(r.top[fRaw]) {
-		r.images(r.top[fImages])
+		r.mediaPart(r.top[fImages], imageTokens)
 		r.prompt(r.top[fPrompt])
 		r.suffix(r.top[fSuffix])
 		return
@@ -17,19 +17,8 @@ func (r *reader) ollamaGenerate() {
 		return
 	}
 	r.header([]byte("user"))
-	r.images(r.top[fImages])
+	r.mediaPart(r.top[fImages], imageTokens)
 	r.prompt(r.top[fPrompt])
 	r.suffix(r.top[fSuffix])
 	r.footer()
-}
-
-// images writes images that stand beside the text: one, or an array.
-func (r *reader) images(v value) {
-	if r.kind(v) == kindString {
-		r.mediaPart(v, imageTokens)
-		return
-	}
-	for image := range r.elements(v) {
-		r.mediaPart(image, imageTokens)
-	}
 }

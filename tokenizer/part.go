@@ -2,7 +2,7 @@ package tokenizer
 
 // part is the fields of one part of a message's content, over all APIs.
 type part struct {
-	typ, text, refusal, name, input, content, media value
+	typ, text, refusal, name, input, content value
 }
 
 func (r *reader) partFields(v value) (p part) {
@@ -20,37 +20,30 @@ func (r *reader) partFields(v value) (p part) {
 			p.input = val
 		case "content":
 			p.content = val
-		case "image_url", "image", "input_audio", "audio_url", "audio", "video_url", "video", "source",
-			"file", "file_data", "file_id", "file_url":
-			if r.present(val) {
-				p.media = val
-			}
 		}
 	}
 	return p
 }
 
-// part writes one part of a message's content. A part of unknown type counts as JSON.
+// part writes one part of a message's content. A part of unknown type counts as JSON,
+// and so does media that is not there but named by some other field.
 func (r *reader) part(v value, p part) {
 	if r.kind(v) == kindString {
 		r.textPart(v)
 		return
 	}
-	switch string(r.str(p.typ)) {
+	typ := r.str(p.typ)
+	if tokens := mediaTokens[string(typ)]; tokens > 0 && r.mediaIn(v) != absent {
+		r.mediaPart(v, tokens)
+		return
+	}
+	switch string(typ) {
 	case "text", "input_text", "output_text":
 		r.textPart(p.text)
 	case "refusal":
-		r.text(tagRefusal, r.raw(p.refusal))
-	case "image_url", "image", "input_image":
-		r.mediaPart(p.media, imageTokens)
-	case "input_audio", "audio_url", "audio":
-		r.mediaPart(p.media, audioTokens)
-	case "video_url", "video", "input_video":
-		r.mediaPart(p.media, videoTokens)
-	case "file", "input_file":
-		r.mediaPart(p.media, fileTokens)
+		r.text(tagRefusal, p.refusal)
 	case "document":
-		r.documentPart(p.media)
+		r.documentPart(r.get(v, "source"))
 	case "tool_use":
 		r.call(p.name, p.input)
 	case "thinking", "redacted_thinking", "reasoning": // see message
@@ -64,31 +57,12 @@ func (r *reader) unknownPart(v value, p part) {
 	switch {
 	case p.typ == absent && p.text != absent:
 		r.textPart(p.text)
-	case p.typ == absent && p.media != absent:
-		r.mediaPart(p.media, imageTokens)
+	case p.typ == absent && r.mediaIn(v) != absent:
+		r.mediaPart(v, imageTokens)
 	default:
 		r.tag(tagJSON)
 		r.object(v)
 	}
-}
-
-// mediaPart writes an image, audio, video or file: a string (base64, URL or id), or an
-// object that holds one.
-func (r *reader) mediaPart(v value, tokens int) {
-	if r.kind(v) == kindString {
-		r.media(r.raw(v), tokens)
-		return
-	}
-	for key, val := range r.fields(v) {
-		switch string(key) {
-		case "url", "data", "file_data", "file_id", "file_url", "id":
-			if !r.empty(val) && r.kind(val) == kindString {
-				r.media(r.raw(val), tokens)
-				return
-			}
-		}
-	}
-	r.media(r.raw(v), tokens)
 }
 
 // documentPart writes Anthropic's document: a file, or text.
@@ -114,10 +88,10 @@ func (r *reader) object(v value) {
 		if string(key) == "cache_control" {
 			continue
 		}
-		r.writeByte('"')
-		r.put(key)
-		r.tag(tagQuote)
+		r.quoted(r.raw(val - 1))
+		r.writeByte(':')
 		r.value(val)
+		r.writeByte(',')
 	}
 	r.writeByte('}')
 }

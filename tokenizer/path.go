@@ -9,6 +9,7 @@ type route struct {
 	stream     bool // answers are streamed unless the body says no
 	model      string
 	responseID string
+	other      bool // work without a KV cache, whatever the body looks like
 }
 
 type endpoint struct {
@@ -54,6 +55,9 @@ var endpoints = []endpoint{
 	{"/api/show", None, NoWork},
 }
 
+// others lists the ends of paths whose work needs no KV cache.
+var others = []string{"/audio/speech", "/images/generations", "/images/edits", "/videos", "/moderations"}
+
 // stores lists the paths under which an id of something that one replica keeps follows.
 var stores = []string{"/responses/", "/conversations/"}
 
@@ -69,6 +73,9 @@ func matchPath(path string) (rt route) {
 			}
 			return rt
 		}
+	}
+	for _, end := range others {
+		rt.other = rt.other || strings.HasSuffix(path, end)
 	}
 	for _, s := range stores {
 		if id := segmentAfter(path, s); id != "" && id != "compact" {

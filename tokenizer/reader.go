@@ -69,15 +69,21 @@ func (r *reader) read(rt route) error {
 	switch {
 	case r.p.Kind == NoWork:
 		return nil
+	case rt.other:
+		return NoPrompt
+	}
+	r.references()
+	switch {
 	case a.read == nil:
 		return UnknownAPI
+	case !cut && !r.hasAny(a.evidence):
+		return NoPrompt
 	}
 	return r.readPrompt(a)
 }
 
 // readPrompt writes the stream in the order in which engines render it.
 func (r *reader) readPrompt(a *api) error {
-	r.references()
 	r.start(r.rootKey(), r.p.Blocks)
 	r.kept = -1
 	r.templateOptions()
@@ -172,6 +178,7 @@ func (r *reader) rootKey() uint64 {
 	b = appendSized(b, r.p.Model)
 	b = appendSized(b, r.p.Adapter)
 	b = appendSized(b, r.str(r.top[fSalt]))
+	b = appendSized(b, r.str(r.top[fExtraKey]))
 	r.rootBuf = b
 	return xxh3.HashSeed(b, r.in.Secret)
 }
@@ -194,13 +201,25 @@ func (r *reader) templateOptions() {
 	}
 }
 
+// text writes a part whose content is a string. What should be one but is not counts
+// as JSON.
+func (r *reader) text(t tag, v value) {
+	r.tag(t)
+	switch r.kind(v) {
+	case kindNull:
+	case kindString:
+		r.unescaped(r.raw(v))
+	default:
+		r.tag(tagJSON)
+		r.json(r.raw(v))
+	}
+}
+
 // value writes any value as JSON.
 func (r *reader) value(v value) {
-	if r.kind(v) != kindString {
-		r.json(r.raw(v))
+	if r.kind(v) == kindString {
+		r.quoted(r.raw(v))
 		return
 	}
-	r.writeByte('"')
-	r.unescaped(r.raw(v))
-	r.tag(tagQuote)
+	r.json(r.raw(v))
 }

@@ -86,3 +86,19 @@ func TestResponsesRetrieval(t *testing.T) {
 		}
 	}
 }
+
+// What has no text may still say what it belongs to.
+func TestHintsWithoutText(t *testing.T) {
+	var p Prompt
+	err := Parse(&Input{
+		Method: "POST", Path: responsesPath, Secret: testSecret,
+		Body: []byte(`{"model":"m","prompt_cache_key":"k"}`),
+	}, &p)
+	if want := Hint(testSecret, "", "m", "k"); err != NoPrompt || !slices.Equal(p.Hints, []uint64{want}) {
+		t.Errorf("hints %v, %v; want %v", p.Hints, err, want)
+	}
+	_ = Parse(&Input{Method: "POST", Path: "/v1/images/generations", Body: []byte(`{"prompt":"a","prompt_cache_key":"k"}`)}, &p)
+	if len(p.Hints) > 0 {
+		t.Error("a request without a KV cache has hints")
+	}
+}

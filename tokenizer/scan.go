@@ -162,8 +162,11 @@ func (d *document) scanLiteral(c byte) error {
 }
 
 func (d *document) add(k kind, start, end int) error {
-	if len(d.tape) >= maxNodes {
-		return errFull
+	if len(d.tape) == cap(d.tape) {
+		if len(d.tape) >= maxNodes {
+			return errFull
+		}
+		d.tape = append(make([]node, 0, min(max(256, 4*len(d.tape)), maxNodes)), d.tape...)
 	}
 	d.tape = append(d.tape, node{uint32(start), uint32(end), uint32(len(d.tape) + 1), k})
 	return nil

@@ -32,7 +32,6 @@ const (
 	tagTokens    tag = '#' // token ids
 	tagSuffix    tag = 'X' // text after the place to fill in
 	tagJSON      tag = 'J' // anything else, as JSON
-	tagQuote     tag = '"' // the end of a string inside JSON
 )
 
 // Tokens that stand by convention for what has no text. Engines differ by model and
@@ -53,7 +52,6 @@ type stream struct {
 	chain
 	dirty   bool // texts may contain mark
 	scratch []byte
-	hasher  xxh3.Hasher
 }
 
 func (s *stream) tag(t tag) {
@@ -70,7 +68,7 @@ func (s *stream) put(b []byte) {
 	s.write(b)
 }
 
-// putClean writes text in which U+FFFD stands for mark.
+// putClean writes text in which another byte that is no UTF-8 either stands for mark.
 func (s *stream) putClean(b []byte) {
 	for {
 		i := bytes.IndexByte(b, mark)
@@ -79,7 +77,7 @@ func (s *stream) putClean(b []byte) {
 			return
 		}
 		s.write(b[:i])
-		s.write([]byte("\uFFFD"))
+		s.writeByte(mark - 1)
 		b = b[i+1:]
 	}
 }
@@ -94,62 +92,42 @@ func (s *stream) unescaped(raw []byte) {
 			return
 		}
 		s.put(raw[:i])
-		n, width := decodeEscape(raw[i:], &esc)
-		switch {
-		case width == 0:
-			return
-		case n == 1:
-			s.writeByte(esc[0])
-		default:
-			s.put(esc[:n])
+		raw = raw[i:]
+		for len(raw) >= 2 && raw[0] == '\\' && simpleEscapes[raw[1]] != 0 {
+			s.writeByte(simpleEscapes[raw[1]])
+			raw = raw[2:]
 		}
-		raw = raw[i+width:]
+		if len(raw) == 0 || raw[0] != '\\' {
+			continue
+		}
+		n, width := decodeEscape(raw, &esc)
+		if width == 0 {
+			return
+		}
+		s.put(esc[:n])
+		raw = raw[width:]
 	}
-}
-
-// text writes a part whose content is a raw JSON string.
-func (s *stream) text(t tag, raw []byte) {
-	s.tag(t)
-	s.unescaped(raw)
 }
 
 // media writes a part for content that is known by the hash of the raw JSON string
 // which holds it or names it. The wrapping of a data URL does not count.
 func (s *stream) media(raw []byte, tokens int) {
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		s.scratch = appendUnescaped(s.scratch[:0], raw)
+		raw = s.scratch
+	}
 	if bytes.HasPrefix(raw, []byte("data:")) {
 		if i := bytes.IndexByte(raw, ','); i >= 0 {
 			raw = raw[i+1:]
 		}
 	}
-	h := s.hashUnescaped(raw)
+	h := xxh3.Hash(raw)
 	s.tag(tagMedia)
 	for range 10 {
 		s.writeMark(byte(h & 0x7f))
 		h >>= 7
 	}
 	s.weigh(tokens, tokens*tokenWeight)
-}
-
-func (s *stream) hashUnescaped(raw []byte) uint64 {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return xxh3.Hash(raw)
-	}
-	s.hasher.Reset()
-	var esc [utf8.UTFMax]byte
-	for {
-		i := bytes.IndexByte(raw, '\\')
-		if i < 0 {
-			_, _ = s.hasher.Write(raw)
-			return s.hasher.Sum64()
-		}
-		_, _ = s.hasher.Write(raw[:i])
-		n, width := decodeEscape(raw[i:], &esc)
-		if width == 0 {
-			return s.hasher.Sum64()
-		}
-		_, _ = s.hasher.Write(esc[:n])
-		raw = raw[i+width:]
-	}
 }
 
 // tokenIDs writes the numbers of a raw JSON array. A number that the end of the text
@@ -182,36 +160,5 @@ func (s *stream) tokenID(id uint32) {
 	}
 	for _, c := range b {
 		s.writeMark(c)
-	}
-}
-
-// json writes a JSON text as the engine's template renders it but for white space:
-// key order is kept, and strings are unescaped. It need not be well-formed.
-func (s *stream) json(text []byte) {
-	for i := 0; i < len(text); {
-		switch c := text[i]; c {
-		case ' ', '\t', '\r', '\n':
-			i++
-		case '"':
-			i++
-			n := stringEnd(text[i:])
-			if n < 0 {
-				n = len(text) - i
-			}
-			s.writeByte('"')
-			s.unescaped(text[i : i+n])
-			s.tag(tagQuote)
-			s.notText-- // the quote itself is text
-			i += n + 1
-		default:
-			start := i
-			for i < len(text) && text[i] != '"' && text[i] > ' ' {
-				i++
-			}
-			if i == start { // a control character
-				i++
-			}
-			s.put(text[start:i])
-		}
 	}
 }

@@ -35,7 +35,7 @@ const (
 )
 
 // document is a JSON text with its flat tape of values in the order of the text. An
-// object's children are keys and values in turn.
+// object's children are keys and values in turn, so that a value's key is the node before it.
 type document struct {
 	body []byte
 	tape []node

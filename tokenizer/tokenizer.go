@@ -66,9 +66,11 @@ type Prompt struct {
 	Adapter string // LoRA adapter, where a request names one beside the model
 
 	Stream    bool
-	MaxTokens int  // bound on generated tokens per choice, 0 when not given
-	Choices   int  // answers to generate from one prompt, at least 1
-	Truncated bool // the chain covers only the beginning of the prompt
+	MaxTokens int // bound on generated tokens per choice, 0 when not given
+	Choices   int // answers to generate from one prompt, at least 1
+	// Truncated says that the chain covers only the beginning of the prompt. Fields that
+	// come later in the body are unknown then, which may be the model's name.
+	Truncated bool
 
 	// Blocks is the key chain, root first.
 	Blocks []Block

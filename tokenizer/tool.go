@@ -28,14 +28,14 @@ func (r *reader) tool(v value) {
 			schema = val
 		}
 	}
-	r.text(tagTool, r.raw(name))
+	r.text(tagTool, name)
 	if schema == absent { // a tool of the engine's own, or of a new kind
 		r.tag(tagJSON)
 		r.object(v)
 		return
 	}
 	if !r.empty(description) {
-		r.text(tagDetail, r.raw(description))
+		r.text(tagDetail, description)
 	}
 	r.tag(tagSchema)
 	r.json(r.raw(schema))

@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
+	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -10,6 +11,7 @@ import (
 // the end of raw cuts in two is left out, an invalid one kept as it is, a lone
 // surrogate becomes U+FFFD, and invalid UTF-8 passes through.
 func appendUnescaped(dst, raw []byte) []byte {
+	dst = slices.Grow(dst, len(raw))
 	var esc [utf8.UTFMax]byte
 	for {
 		i := bytes.IndexByte(raw, '\\')
@@ -26,32 +28,26 @@ func appendUnescaped(dst, raw []byte) []byte {
 	}
 }
 
+// simpleEscapes maps the character after a backslash to the one it stands for.
+var simpleEscapes = [256]byte{
+	'"': '"', '\\': '\\', '/': '/', 'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f',
+}
+
 // decodeEscape decodes the escape at the start of raw into esc. It returns the length
 // of the text and the width of the escape, which is 0 when raw ends too early.
 func decodeEscape(raw []byte, esc *[utf8.UTFMax]byte) (n, width int) {
 	if len(raw) < 2 {
 		return 0, 0
 	}
-	switch c := raw[1]; c {
-	case '"', '\\', '/':
+	if c := simpleEscapes[raw[1]]; c != 0 {
 		esc[0] = c
-	case 'n':
-		esc[0] = '\n'
-	case 't':
-		esc[0] = '\t'
-	case 'r':
-		esc[0] = '\r'
-	case 'b':
-		esc[0] = '\b'
-	case 'f':
-		esc[0] = '\f'
-	case 'u':
-		return decodeUnicode(raw, esc)
-	default:
-		esc[0], esc[1] = '\\', c
-		return 2, 2
+		return 1, 2
 	}
-	return 1, 2
+	if raw[1] == 'u' {
+		return decodeUnicode(raw, esc)
+	}
+	esc[0], esc[1] = '\\', raw[1]
+	return 2, 2
 }
 
 func decodeUnicode(raw []byte, esc *[utf8.UTFMax]byte) (n, width int) {

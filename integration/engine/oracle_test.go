@@ -240,6 +240,29 @@ func TestLeapsAndCacheAgreeWithTheNaiveForm(t *testing.T) {
 	}
 }
 
+func TestLeapsAgreeWithStepsOnSlots(t *testing.T) {
+	cached := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		p := tiny()
+		p.Slots = true
+		p.MaxSequences = rapid.IntRange(1, 4).Draw(rt, "slots")
+		p.Blocks = p.MaxSequences * rapid.IntRange(2, 12).Draw(rt, "blocks in a slot")
+		p.TokenBudget = rapid.IntRange(1, 40).Draw(rt, "budget")
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 0))
+		arrivals := traffic(rng, p, rapid.IntRange(1, 40).Draw(rt, "requests"))
+		leaping, stepping := New(p), New(p)
+		var logs [2][]string
+		var results [2][]*Request
+		logs[0], results[0] = play(t, leaping, arrivals, false)
+		logs[1], results[1] = play(t, stepping, arrivals, true)
+		compare(rt, "leaping against stepping", leaping, stepping, logs, results)
+		cached += leaping.Stats().CachedTokens
+	})
+	if cached == 0 {
+		t.Error("no cached tokens: the traffic exercises nothing")
+	}
+}
+
 // TestDecodeTimeIsTheSumOfItsSteps checks the closed forms against summation.
 func TestDecodeTimeIsTheSumOfItsSteps(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {

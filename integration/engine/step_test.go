@@ -78,6 +78,9 @@ func TestPreemptionPutsTheLastSequenceBack(t *testing.T) {
 	if first.Preemptions != 0 || second.Preemptions != 1 {
 		t.Errorf("preempted %d and %d times, want 0 and 1", first.Preemptions, second.Preemptions)
 	}
+	if s := e.Stats(); second.Cached != 0 || second.Admitted != 0 || s.QueriedTokens != 27 {
+		t.Errorf("a second admission counts like a first: cached %d, admitted %v, queried %d", second.Cached, second.Admitted, s.QueriedTokens)
+	}
 	if first.Generated != 15 || second.Generated != 4 {
 		t.Errorf("generated %d and %d, want 15 and 4", first.Generated, second.Generated)
 	}

@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -27,6 +28,7 @@ type Proxy struct {
 // Options say what to run. Site and Global are Caddyfile text.
 type Options struct {
 	Address string // host:port to listen on, a loopback one
+	Scheme  string // https if the site has certificates; default http
 	Site    string // directives of the one site
 	Global  string // further global options
 }
@@ -40,8 +42,10 @@ func Start(o Options) (*Proxy, error) {
 	if err := caddy.Load(config, true); err != nil {
 		return nil, fmt.Errorf("loading configuration: %w", err)
 	}
-	return &Proxy{URL: "http://" + o.Address}, awaitListener(o.Address)
+	return &Proxy{URL: o.scheme() + "://" + o.Address}, awaitListener(o.Address)
 }
+
+func (o Options) scheme() string { return cmp.Or(o.Scheme, "http") }
 
 // Stop ends the proxy and waits for requests in flight.
 func Stop() error { return caddy.Stop() }
@@ -51,7 +55,7 @@ func Stop() error { return caddy.Stop() }
 const globals = "default_bind 127.0.0.1\nadmin off\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
 
 func adapt(o Options) ([]byte, error) {
-	text := fmt.Sprintf("{\n%s\n}\n\nhttp://%s {\n%s\n}\n", globals+o.Global, o.Address, o.Site)
+	text := fmt.Sprintf("{\n%s\n}\n\n%s://%s {\n%s\n}\n", globals+o.Global, o.scheme(), o.Address, o.Site)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapting Caddyfile: %w", err)

@@ -1,0 +1,47 @@
+package selection
+
+import "testing"
+
+// TestDoubtSurvivesMerging uses a hot prompt again and again under doubt, so
+// that buckets are merged: what was used since must outlast the disbelief.
+func TestDoubtSurvivesMerging(t *testing.T) {
+	r := newTestResidency(t)
+	slot := r.Join(64_000)
+	old, fresh, hot := chain(1, 2, 100), chain(2, 2, 100), chain(3, 20, 100)
+	r.Book(slot, old).Release(0)
+	r.Doubt(slot)
+	r.Book(slot, fresh).Release(0)
+	for range 1000 {
+		r.Book(slot, hot).Release(0)
+	}
+	expect(t, r, old, slot, Match{Maybe: 200})
+	expect(t, r, fresh, slot, Match{200, 200, 200})
+	r.Disbelieve(slot)
+	expect(t, r, old, slot, Match{})
+	expect(t, r, fresh, slot, Match{200, 200, 200})
+	expect(t, r, hot, slot, Match{2000, 2000, 2000})
+	if held := r.Held(slot); held != 2200 {
+		t.Errorf("holds %d tokens, want 2200", held)
+	}
+}
+
+func TestDoubtEnds(t *testing.T) {
+	r := newTestResidency(t)
+	slot := r.Join(64_000)
+	prompt := chain(1, 2, 100)
+	r.Book(slot, prompt).Release(0)
+	r.Doubt(slot)
+	r.Believe(slot)
+	r.Disbelieve(slot) // too late
+	expect(t, r, prompt, slot, Match{200, 200, 200})
+
+	open := r.Book(slot, prompt)
+	r.Doubt(slot)
+	r.Disbelieve(slot)
+	open.Undo()
+	expect(t, r, prompt, slot, Match{})
+	r.Doubt(slot)
+	r.Forget(slot)
+	r.Book(slot, prompt).Release(0)
+	expect(t, r, prompt, slot, Match{200, 200, 200})
+}

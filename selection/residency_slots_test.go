@@ -1,0 +1,105 @@
+package selection
+
+import "testing"
+
+func TestSlotsAreReused(t *testing.T) {
+	r := newTestResidency(t)
+	a, b, c := r.Join(10_000), r.Join(10_000), r.Join(10_000)
+	prompt := chain(1, 10, 100)
+	open := r.Book(b, prompt)
+	r.Book(c, prompt).Release(0)
+	r.Leave(b)
+	if got := r.Join(20_000); got != b {
+		t.Errorf("joined slot %d, want %d again", got, b)
+	}
+	expect(t, r, prompt, b, Match{})
+	expect(t, r, prompt, c, Match{1000, 1000, 1000})
+
+	second := r.Book(b, prompt[:5])
+	open.Confirm() // of the replica that left
+	expect(t, r, prompt, b, Match{0, 500, 500})
+	open.Release(100)
+	expect(t, r, prompt, b, Match{0, 500, 500})
+	second.Undo()
+	expect(t, r, prompt, b, Match{})
+	if held := r.Held(b); held != 0 {
+		t.Errorf("holds %d tokens, want 0", held)
+	}
+	if got := r.Join(10_000); got != c+1 || r.Slots() != 4 {
+		t.Errorf("joined slot %d of %d, want %d", got, r.Slots(), c+1)
+	}
+	_ = a
+}
+
+func TestForgetWithOpenClaims(t *testing.T) {
+	r := newTestResidency(t)
+	slot := r.Join(10_000)
+	prompt := chain(1, 10, 100)
+	r.Book(slot, prompt).Release(50)
+	released, undone, confirmed := r.Book(slot, prompt), r.Book(slot, prompt), r.Book(slot, prompt)
+	confirmed.Confirm()
+	r.Forget(slot)
+	expect(t, r, prompt, slot, Match{})
+	released.Release(10)
+	undone.Undo()
+	confirmed.Confirm()
+	confirmed.Release(10)
+	expect(t, r, prompt, slot, Match{})
+	if held := r.Held(slot); held != 0 {
+		t.Errorf("holds %d tokens, want 0", held)
+	}
+}
+
+func TestUnknownSlots(t *testing.T) {
+	r := newTestResidency(t)
+	claim := r.Book(7, chain(1, 3, 100))
+	claim.Confirm()
+	claim.Release(1)
+	claim.Undo()
+	r.Forget(7)
+	r.Leave(7)
+	r.SetCapacity(7, 100)
+	if r.Held(7) != 0 || r.Regret(7) != 0 || r.Slots() != 0 {
+		t.Error("a slot that nobody joined is not empty")
+	}
+}
+
+func TestSetCapacity(t *testing.T) {
+	r := newTestResidency(t)
+	slot := r.Join(10_000)
+	prompt := chain(1, 80, 100)
+	r.Book(slot, prompt).Release(0)
+	expect(t, r, prompt, slot, Match{8000, 8000, 8000})
+	r.SetCapacity(slot, 4_000)
+	got, ghost := match(t, r, prompt)
+	if m := got[slot]; m.Sure < 3300 || m.Sure > 3500 || m.Maybe < 4500 || m.Maybe > 4800 || ghost != 8000-m.Maybe {
+		t.Errorf("match %+v and ghost %d at half the size", m, ghost)
+	}
+	if held := r.Held(slot); held != 4000 {
+		t.Errorf("holds %d tokens, want 4000", held)
+	}
+	r.SetCapacity(slot, 20_000)
+	expect(t, r, prompt, slot, Match{8000, 8000, 8000})
+}
+
+func TestClose(t *testing.T) {
+	r := NewResidency(newRistretto(t, minStoreBytes))
+	slot := r.Join(10_000)
+	prompt := chain(1, 10, 100)
+	released, undone := r.Book(slot, prompt), r.Book(slot, prompt)
+	r.Close()
+	r.Close()
+	expect(t, r, prompt, slot, Match{})
+	late := r.Book(slot, prompt)
+	for _, c := range []*Claim{released, undone, late} {
+		c.Confirm()
+	}
+	released.Release(10)
+	undone.Undo()
+	late.Release(10)
+	r.Forget(slot)
+	r.Leave(slot)
+	if s := r.Stats(); s != (Stats{}) {
+		t.Errorf("stats after close: %+v", s)
+	}
+}
