@@ -19,9 +19,9 @@ type Scenario struct {
 	Name string
 	// Profile is that of all replicas.
 	Profile engine.Profile
-	// Saturation is the rate per second (or the number of users) of one replica
-	// out of eight from which on queues grow without end, whatever the rule;
-	// measured, see docs/decision.md.
+	// Saturation is the rate per second (or the number of users) per replica
+	// from which on the queues of eight replicas grow without end, or answers
+	// take several times as long, under the best rules; measured.
 	Saturation float64
 	// Trace is the file that it needs, empty for none.
 	Trace string
@@ -57,7 +57,7 @@ func (s Scenario) Options(replicas int, share float64, seed uint64, duration tim
 		rate: s.Saturation * float64(replicas) * share, seed: seed, duration: duration, profile: s.Profile,
 	}
 	if s.Trace != "" {
-		file, err := openTrace(filepath.Join(traces, s.Trace))
+		file, err := openTrace(tracePath(traces, s.Trace))
 		if err != nil {
 			return Options{}, err
 		}
@@ -126,31 +126,31 @@ func prefixScenarios() []Scenario {
 	return []Scenario{
 		// Long system prompts, all alike in weight: 900k tokens, more than twice
 		// what one replica holds.
-		{Name: "150-prefixes", Profile: engine.H100x8B, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "150-prefixes", Profile: engine.H100x8B, Saturation: 42 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 150, PrefixTokens: 6000, OwnTokens: 1200, AnswerTokens: 300,
 		})},
 		// Tool schemas of many sizes of clientele, on replicas with 100k tokens.
-		{Name: "zipf-small-caches", Profile: small, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "zipf-small-caches", Profile: small, Saturation: 72 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 400, PrefixTokens: 4000, Skew: 1, OwnTokens: 400, AnswerTokens: 150,
 		})},
 		// A rare prefix gets 60 % of the requests in the middle of the run.
-		{Name: "hotspot", Profile: engine.H100x8B, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "hotspot", Profile: engine.H100x8B, Saturation: 95 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 100, PrefixTokens: 4000, Skew: 0.6, OwnTokens: 500, AnswerTokens: 200, HotShare: 0.6,
 		})},
 		// Documents of 30k to 90k tokens among short prompts.
-		{Name: "documents", Profile: engine.H100x8B, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "documents", Profile: engine.H100x8B, Saturation: 30 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 50, PrefixTokens: 2000, Skew: 0.8, OwnTokens: 300, AnswerTokens: 200,
 			DocumentShare: 0.08, DocumentTokens: 60_000,
 		})},
-		{Name: "no-reuse", Profile: engine.H100x8B, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "no-reuse", Profile: engine.H100x8B, Saturation: 41 / 8.0, make: prompts(workload.Prompts{
 			OwnTokens: 3000, AnswerTokens: 300,
 		})},
 		// Half of the requests on the first two prefixes.
-		{Name: "tool-heavy", Profile: engine.H100x8B, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "tool-heavy", Profile: engine.H100x8B, Saturation: 68 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 60, PrefixTokens: 9000, Skew: 1.35, OwnTokens: 800, AnswerTokens: 150,
 		})},
 		// llama.cpp boxes: four slots each, which remember one sequence each.
-		{Name: "four-slots", Profile: engine.LlamaCpp, Saturation: 1, make: prompts(workload.Prompts{
+		{Name: "four-slots", Profile: engine.LlamaCpp, Saturation: 5.5 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 12, PrefixTokens: 3000, Skew: 0.8, OwnTokens: 300, AnswerTokens: 200,
 		})},
 	}
@@ -168,18 +168,18 @@ func prompts(template workload.Prompts) func(plan) (*workload.Workload, error) {
 func sessionScenarios() []Scenario {
 	return []Scenario{
 		// Agents of 12 kinds that call tools every few seconds.
-		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 1, make: agents(workload.Agents{
+		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 100 / 8.0, make: agents(workload.Agents{
 			Kinds: 12, ToolCount: 20, ToolTokens: 300, SystemTokens: 3000, MinTurns: 10, MaxTurns: 60,
 			AddedTokens: 1200, AnswerTokens: 300, Think: 5 * time.Second, LongEvery: 40, LongTokens: 40_000,
 		})},
 		// People who chat: half a minute between an answer and the next question.
-		{Name: "chat", Profile: engine.H100x8B, Saturation: 1, make: agents(workload.Agents{
+		{Name: "chat", Profile: engine.H100x8B, Saturation: 1500 / 8.0, make: agents(workload.Agents{
 			Kinds: 3, ToolCount: 1, ToolTokens: 100, SystemTokens: 1200, MinTurns: 2, MaxTurns: 16,
 			AddedTokens: 250, AnswerTokens: 350, Think: 30 * time.Second,
 		})},
-		{Name: "mooncake", Profile: engine.H100x8B, Saturation: 1,
+		{Name: "mooncake", Profile: engine.H100x8B, Saturation: 13.5 / 8.0,
 			Trace: "mooncake_fast25_conversation_trace.jsonl.gz", make: mooncake},
-		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 1,
+		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 50 / 8.0,
 			Trace: "claude_code_sessions.jsonl.gz", make: coding},
 	}
 }
@@ -213,3 +213,5 @@ func coding(p plan) (*workload.Workload, error) {
 		MaxTokens: 200_000, Ramp: min(warmup, p.duration/4),
 	}.Read(p.trace, p.seed)
 }
+
+func tracePath(folder, file string) string { return filepath.Join(folder, file) }
