@@ -13,7 +13,8 @@ import "time"
 type Workload struct {
 	Name string
 	// Users is how many sessions run side by side: each user takes the next
-	// session when its last one has ended.
+	// session when its last one has ended. With 0 every session begins at its
+	// own time, whatever became of the others.
 	Users int
 	// Sessions in the order in which they are begun.
 	Sessions []Session
@@ -25,6 +26,8 @@ type Session struct {
 	// sessions may have in common.
 	Shared []Segment
 	Turns  []Turn
+	// Start is when the session begins, where there are no users.
+	Start time.Duration
 }
 
 // Turn is one request and its answer.
@@ -32,6 +35,8 @@ type Turn struct {
 	// Think is the time from the last answer, or from the session's beginning,
 	// to this request.
 	Think time.Duration
+	// Fresh drops what was said before, shared segments included.
+	Fresh bool
 	// Added follows what was said before.
 	Added []Segment
 	// Answer is what the model says.
@@ -40,6 +45,9 @@ type Turn struct {
 
 // Roles of segments besides those of chat messages.
 const (
+	// Raw is a piece of a prompt that was rendered already, as in traces of
+	// token blocks. Only virtual time knows it.
+	Raw       = ""
 	Tools     = "tools"
 	System    = "system"
 	User      = "user"
