@@ -197,11 +197,12 @@ func available(pool reverseproxy.UpstreamPool) []string {
 	return addresses
 }
 
-// find returns the available upstream at an address. Dynamic upstreams are
-// new objects for every attempt, so pointers are never kept.
+// find returns the upstream at an address. Dynamic upstreams are new objects
+// for every attempt, so pointers are never kept. Availability is not asked for
+// again: the request is booked, and would be refused if the answer had changed.
 func find(pool reverseproxy.UpstreamPool, address string) *reverseproxy.Upstream {
 	for _, upstream := range pool {
-		if upstream.String() == address && upstream.Available() {
+		if upstream.String() == address {
 			return upstream
 		}
 	}
