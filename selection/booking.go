@@ -33,9 +33,10 @@ type Booking struct {
 	next, previous *Booking
 }
 
-// Usage is what an answer said of itself, in tokens. Output is 0 when it is
-// not known.
+// Usage is what an answer said of itself, in tokens. Prompt and Output are 0
+// when they are not known.
 type Usage struct {
+	Prompt  int // cached tokens included
 	Output  int
 	Cached  int  // prompt tokens found in the replica's cache
 	Checked bool // Cached is known

@@ -88,7 +88,8 @@ func (f *Fleet) match(request *Request, into *[]Match) *Request {
 func (f *Fleet) score(now time.Time, request *Request, candidates []string, matches []Match) []Estimate {
 	f.estimates = f.estimates[:0]
 	for _, address := range candidates {
-		r := f.join(address, request, now)
+		r := f.join(address, now)
+		f.resize(r, request.Capacity)
 		var held Match
 		if int(r.slot) < len(matches) {
 			held = matches[r.slot]
@@ -167,7 +168,7 @@ func reason(request *Request, estimates []Estimate, best int) Reason {
 }
 
 // join returns the replica at an address, making a place for it at first sight.
-func (f *Fleet) join(address string, request *Request, now time.Time) *replica {
+func (f *Fleet) join(address string, now time.Time) *replica {
 	r := f.replicas[address]
 	if r == nil {
 		f.leaveAbsent(now)
@@ -176,10 +177,6 @@ func (f *Fleet) join(address string, request *Request, now time.Time) *replica {
 		f.replicas[address] = r
 	}
 	r.seen = now
-	if request.Capacity > 0 && request.Capacity != r.capacity {
-		r.capacity = request.Capacity
-		f.residency.SetCapacity(r.slot, r.capacity)
-	}
 	return r
 }
 

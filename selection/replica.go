@@ -12,17 +12,18 @@ const (
 
 // replica is what a fleet knows about one upstream.
 type replica struct {
-	address  string
-	slot     Slot
-	speed    Speed
-	capacity int  // tokens
-	slots    int  // sequences admitted at once, 0 when there is no limit
-	doubted  bool // may have lost its cache
-	ledger   ledger
-	failures failures
-	arrivals decayed // bookings
-	busy     decayed // seconds of booked prefill
-	seen     time.Time
+	address              string
+	slot                 Slot
+	speed                Speed
+	capacity             int  // tokens, as believed
+	configured, reported int  // tokens, 0 when not told
+	slots                int  // sequences admitted at once, 0 when there is no limit
+	doubted              bool // may have lost its cache
+	ledger               ledger
+	failures             failures
+	arrivals             decayed // bookings
+	busy                 decayed // seconds of booked prefill
+	seen                 time.Time
 }
 
 // arrivalRate is the rate of bookings per second.
