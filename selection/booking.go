@@ -19,7 +19,7 @@ type Booking struct {
 	Reason   Reason
 	// Considered are the estimates of the chosen replica and, by cost, of the
 	// cheapest others. The longest holder of the prompt is always among them.
-	// There are at most 16.
+	// There are at most 8.
 	Considered []Estimate
 
 	fleet   *Fleet

@@ -7,7 +7,7 @@ import (
 )
 
 // maxConsidered is how many estimates a booking keeps.
-const maxConsidered = 16
+const maxConsidered = 8
 
 // Explain estimates a request on each candidate and books nothing. Candidates
 // that are not known join. With nil for candidates it is every replica that
