@@ -101,7 +101,7 @@ func (r *rig) status() map[string]replicaStatus {
 	found := make(map[string]replicaStatus)
 	for _, state := range module.Statuses() {
 		for _, replica := range state.Replicas {
-			found[replica.Replica] = replicaStatus(replica)
+			found[replica.Replica] = replica.ReplicaStatus
 		}
 	}
 	return found
