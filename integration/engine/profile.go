@@ -28,6 +28,8 @@ type Profile struct {
 	// with an equal share of the capacity and the memory of the one sequence it
 	// served last, as llama.cpp does. Otherwise blocks are shared as in vLLM.
 	Slots bool
+	// Dialect is how the engine tells of itself.
+	Dialect Dialect
 
 	// StepFloor is the time to read the weights once, StepBase the fixed
 	// overhead of a step that is bound by arithmetic.
@@ -80,6 +82,7 @@ var (
 	// 24 GB, four slots of 16k tokens.
 	LlamaCpp = Profile{
 		Name: "llamacpp-4slots", BlockSize: 16, Blocks: 4096, TokenBudget: 2048, MaxSequences: 4, Slots: true,
+		Dialect:   LlamaCppPages,
 		StepFloor: 8 * time.Millisecond, StepBase: 6 * time.Millisecond,
 		PerPrefillToken: 250 * time.Microsecond, PerAttention: 1,
 		PerSequence: 500 * time.Microsecond, PerKVToken: 160 * time.Nanosecond,
@@ -112,7 +115,8 @@ func (p Profile) MaxTokens() int {
 	return p.Capacity()
 }
 
-// Slowed is the profile with all its times multiplied by factor.
+// Slowed is the profile with all its times multiplied by factor: 3 makes it
+// three times slower, 0.5 twice as fast.
 func (p Profile) Slowed(factor float64) Profile {
 	scale := func(d *time.Duration) { *d = time.Duration(math.Round(float64(*d) * factor)) }
 	for _, d := range []*time.Duration{
