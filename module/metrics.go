@@ -41,8 +41,14 @@ func registerMetrics(ctx caddy.Context) error {
 
 // countUnread counts a request in which no prompt could be read.
 func countUnread(err error) {
-	var reason tokenizer.Reason
-	if errors.As(err, &reason) {
+	if reason := reasonOf(err); reason != "" {
 		unreadRequests.WithLabelValues(string(reason)).Inc()
 	}
+}
+
+// reasonOf is why no prompt could be read, in one word, if err says so.
+func reasonOf(err error) tokenizer.Reason {
+	var reason tokenizer.Reason
+	errors.As(err, &reason)
+	return reason
 }

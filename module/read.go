@@ -60,11 +60,14 @@ func (c *CacheAware) parse(k *call, tenant string, prompt *tokenizer.Prompt) err
 	}, r.Header.Get("Content-Encoding"), c.MaxPrompt, prompt)
 }
 
-// parseBody undoes an encoding of the body in, up to so many bytes, and reads it.
+// parseBody undoes the encoding of in's body, up to so many bytes, and reads it
+// into prompt. Of a body that cannot be decoded, the path is all that is read.
 func parseBody(in *tokenizer.Input, encoding string, limit int64, prompt *tokenizer.Prompt) error {
 	if encoding != "" && len(in.Body) > 0 {
 		decoded, cut, err := tokenizer.Decode(encoding, in.Body, int(limit))
 		if err != nil {
+			in.Body = nil
+			_ = tokenizer.Parse(in, prompt) // there is no body
 			return err
 		}
 		in.Body, in.Truncated = decoded, in.Truncated || cut
