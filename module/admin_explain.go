@@ -67,7 +67,7 @@ func serveExplain(r *http.Request) (any, error) {
 	if in.Path == "" {
 		in.Path = defaultExplainPath
 	}
-	return state.explain(in, r.Header.Get("Content-Encoding")), nil
+	return state.explain(in, codings(r.Header)), nil
 }
 
 // explainingState returns the state of a name, the default one without.
@@ -90,10 +90,10 @@ func readAtMost(body io.Reader, limit int64) (read []byte, truncated bool, err e
 	return read, false, err
 }
 
-func (s namedState) explain(in *tokenizer.Input, encoding string) Explanation {
+func (s namedState) explain(in *tokenizer.Input, codings string) Explanation {
 	prompt := prompts.Get().(*tokenizer.Prompt)
 	defer prompts.Put(prompt)
-	unread := parseBody(in, encoding, defaultMaxPrompt, prompt)
+	unread := parseBody(in, codings, defaultMaxPrompt, prompt)
 	request := requestOf(in.Method, prompt)
 	request.Hints = prompt.Hints
 	explanation := Explanation{

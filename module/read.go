@@ -2,6 +2,7 @@ package module
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
@@ -57,14 +58,20 @@ func (c *CacheAware) parse(k *call, tenant string, prompt *tokenizer.Prompt) err
 		Truncated:   !k.body.Complete(),
 		Secret:      c.state.secret,
 		Tenant:      tenant,
-	}, r.Header.Get("Content-Encoding"), c.MaxPrompt, prompt)
+	}, codings(r.Header), c.MaxPrompt, prompt)
 }
 
-// parseBody undoes the encoding of in's body, up to so many bytes, and reads it
-// into prompt. Of a body that cannot be decoded, the path is all that is read.
-func parseBody(in *tokenizer.Input, encoding string, limit int64, prompt *tokenizer.Prompt) error {
-	if encoding != "" && len(in.Body) > 0 {
-		decoded, cut, err := tokenizer.Decode(encoding, in.Body, int(limit))
+// codings are the content codings of a body, in the order they were applied.
+func codings(header http.Header) string {
+	return strings.Join(header["Content-Encoding"], ",")
+}
+
+// parseBody undoes the content codings of in's body, up to so many bytes, and
+// reads it into prompt. What the path alone tells is read of a body that cannot
+// be decoded, too.
+func parseBody(in *tokenizer.Input, codings string, limit int64, prompt *tokenizer.Prompt) error {
+	if codings != "" && len(in.Body) > 0 {
+		decoded, cut, err := tokenizer.Decode(codings, in.Body, int(limit))
 		if err != nil {
 			in.Body = nil
 			_ = tokenizer.Parse(in, prompt) // there is no body

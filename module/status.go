@@ -1,6 +1,7 @@
 package module
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -113,4 +114,24 @@ func loadStatus(h *health.Status) *LoadStatus {
 		status.Report = &h.Report
 	}
 	return status
+}
+
+// failures is the number of polls that failed in a row, NaN if there are none.
+func (l *LoadStatus) failures() float64 {
+	if l == nil {
+		return math.NaN()
+	}
+	return float64(l.Failures)
+}
+
+// report is what the replica last said, which is nothing if it never did.
+func (l *LoadStatus) report() *health.Report {
+	if l == nil || l.Report == nil {
+		return &unknownReport
+	}
+	return l.Report
+}
+
+var unknownReport = health.Report{
+	Running: math.NaN(), Waiting: math.NaN(), KVUsage: math.NaN(), CapacityTokens: math.NaN(),
 }
