@@ -18,7 +18,7 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 	}
 	switch {
 	case b.replica.pinned:
-	case b.first.IsZero():
+	case b.first.IsZero() && usage.Prefill == 0:
 		f.learnWhole(b, now, usage, cached)
 	default:
 		f.learnPrefill(b, usage, cached)
