@@ -1,6 +1,7 @@
 package module
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"time"
@@ -33,7 +34,7 @@ type Candidate struct {
 	Replica  string `json:"replica"`
 	Matched  int    `json:"matched_tokens"`
 	Uncached int    `json:"uncached_tokens"`
-	// Sure and Maybe bound Matched: tokens certainly and possibly held.
+	// Sure and Maybe are tokens that the replica certainly and possibly holds.
 	Sure    uint32  `json:"sure_tokens"`
 	Maybe   uint32  `json:"maybe_tokens"`
 	Wait    float64 `json:"wait_ms"`
@@ -74,7 +75,7 @@ func serveDecisions(r *http.Request) (any, error) {
 }
 
 func (d *decision) show(state string) Decision {
-	shown := Decision{
+	return Decision{
 		State:        state,
 		Time:         d.at,
 		Model:        d.model,
@@ -87,7 +88,6 @@ func (d *decision) show(state string) Decision {
 		Considered:   candidatesOf(d.considered),
 		Outcome:      d.outcome.show(),
 	}
-	return shown
 }
 
 func candidatesOf(estimates []selection.Estimate) []Candidate {
@@ -100,16 +100,19 @@ func candidatesOf(estimates []selection.Estimate) []Candidate {
 			Uncached: e.Uncached,
 			Sure:     e.Held.Sure,
 			Maybe:    e.Held.Maybe,
-			Wait:     milliseconds(e.Wait),
-			Prefill:  milliseconds(e.Prefill),
-			Factor:   e.Factor,
-			Decode:   milliseconds(e.Decode),
-			Failing:  milliseconds(e.Failing),
-			Cost:     milliseconds(e.Cost),
+			Wait:     thousandths(milliseconds(e.Wait)),
+			Prefill:  thousandths(milliseconds(e.Prefill)),
+			Factor:   thousandths(e.Factor),
+			Decode:   thousandths(milliseconds(e.Decode)),
+			Failing:  thousandths(milliseconds(e.Failing)),
+			Cost:     thousandths(milliseconds(e.Cost)),
 		})
 	}
 	return list
 }
+
+// thousandths rounds for readers.
+func thousandths(x float64) float64 { return math.Round(1e3*x) / 1e3 }
 
 func (o *outcome) show() Outcome {
 	o.mu.Lock()
@@ -119,7 +122,7 @@ func (o *outcome) show() Outcome {
 		shown.Result = string(resultOpen)
 	}
 	if o.ttft > 0 {
-		shown.TTFT = new(milliseconds(o.ttft.Seconds()))
+		shown.TTFT = new(thousandths(milliseconds(o.ttft.Seconds())))
 	}
 	if o.said.cachedKnown {
 		shown.Confirmed = new(o.said.cachedTokens)

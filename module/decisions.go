@@ -141,6 +141,7 @@ func (o *outcome) reported() selection.Usage {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return selection.Usage{
+		Prompt:  o.said.promptTokens,
 		Output:  o.said.outputTokens,
 		Cached:  o.said.cachedTokens,
 		Checked: o.said.cachedKnown,

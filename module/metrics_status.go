@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
 
 // statusCollector tells what is known of states and their replicas. It looks
@@ -16,6 +18,8 @@ type statusCollector struct{}
 func (statusCollector) Describe(out chan<- *prometheus.Desc) {
 	out <- decisionsMade
 	out <- engineInfo
+	out <- promptTokens
+	out <- promisedTokens
 	for _, m := range stateMetrics {
 		out <- m.desc
 	}
@@ -44,6 +48,10 @@ func (statusCollector) Collect(out chan<- prometheus.Metric) {
 func collectReplica(out chan<- prometheus.Metric, r *ReplicaStatus, state string) {
 	for _, m := range replicaMetrics {
 		m.collect(out, r, state, r.Replica)
+	}
+	for checked, sum := range map[string]*selection.Promises{"true": &r.Checked, "false": &r.Unchecked} {
+		emit(out, promptTokens, prometheus.CounterValue, float64(sum.Prompt), state, r.Replica, checked)
+		emit(out, promisedTokens, prometheus.CounterValue, float64(sum.Promised), state, r.Replica, checked)
 	}
 	if r.Load != nil && r.Load.Engine != "" {
 		emit(out, engineInfo, prometheus.GaugeValue, 1, state, r.Replica, r.Load.Engine)
@@ -78,8 +86,10 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	decisionsMade = describe("decisions_total", "Requests sent to a replica, retries included, by the reason of the choice.", "state", "reason")
-	engineInfo    = describe("replica_engine_info", "The inference engine that a replica was found to run, as a label; always 1.", "state", "replica", "engine")
+	decisionsMade  = describe("decisions_total", "Requests sent to a replica, retries included, by the reason of the choice.", "state", "reason")
+	promptTokens   = describe("replica_prompt_tokens_total", "Prompt tokens of requests that the replica answered, as estimated, by whether the answer said how many of them were cached.", "state", "replica", "checked")
+	promisedTokens = describe("replica_promised_hit_tokens_total", "Prompt tokens of requests that the replica answered, expected to be found in its KV cache, by whether the answer said how many were.", "state", "replica", "checked")
+	engineInfo     = describe("replica_engine_info", "The inference engine that a replica was found to run, as a label; always 1.", "state", "replica", "engine")
 )
 
 func ofState(kind prometheus.ValueType, name, help string, value func(*Status) float64) statusMetric[Status] {
@@ -130,6 +140,11 @@ var replicaMetrics = []statusMetric[ReplicaStatus]{
 		func(r *ReplicaStatus) float64 { return r.Utilisation }),
 	ofReplica(prometheus.GaugeValue, "failing_seconds", "Price that the replica's recent failures add to its cost.",
 		func(r *ReplicaStatus) float64 { return r.Failing }),
+
+	ofReplica(prometheus.CounterValue, "requests_total", "Requests sent to the replica, retries included.",
+		func(r *ReplicaStatus) float64 { return float64(r.Booked) }),
+	ofReplica(prometheus.CounterValue, "confirmed_hit_tokens_total", "Prompt tokens found in the replica's KV cache, by the word of its answers.",
+		func(r *ReplicaStatus) float64 { return float64(r.Checked.Confirmed) }),
 
 	ofReplica(prometheus.GaugeValue, "load_failures", "Polls of the replica's load that failed in a row.",
 		func(r *ReplicaStatus) float64 { return r.Load.failures() }),

@@ -51,14 +51,17 @@ func TestMetricsTellOfStatesAndReplicas(t *testing.T) {
 	replica := second.booking.Estimate.Replica
 	got := gather(t)
 	for series, want := range map[string]float64{
-		"caddy_cache_aware_policies measured":                                1,
-		"caddy_cache_aware_decisions_total cold measured":                    1,
-		"caddy_cache_aware_decisions_total prefix measured":                  1,
-		"caddy_cache_aware_decisions_total owner measured":                   0,
-		"caddy_cache_aware_index_limit_bytes measured":                       float64(p.state.fleet.Index().Limit),
-		"caddy_cache_aware_replica_capacity_tokens " + replica + " measured": selection.DefaultCapacity,
-		"caddy_cache_aware_replica_queued_requests " + replica + " measured": 1,
-		"caddy_cache_aware_replica_doubted " + replica + " measured":         0,
+		"caddy_cache_aware_replica_requests_total " + replica + " measured":                 2,
+		"caddy_cache_aware_replica_prompt_tokens_total false " + replica + " measured":      4504,
+		"caddy_cache_aware_replica_promised_hit_tokens_total true " + replica + " measured": 0,
+		"caddy_cache_aware_policies measured":                                               1,
+		"caddy_cache_aware_decisions_total cold measured":                                   1,
+		"caddy_cache_aware_decisions_total prefix measured":                                 1,
+		"caddy_cache_aware_decisions_total owner measured":                                  0,
+		"caddy_cache_aware_index_limit_bytes measured":                                      float64(p.state.fleet.Index().Limit),
+		"caddy_cache_aware_replica_capacity_tokens " + replica + " measured":                selection.DefaultCapacity,
+		"caddy_cache_aware_replica_queued_requests " + replica + " measured":                1,
+		"caddy_cache_aware_replica_doubted " + replica + " measured":                        0,
 	} {
 		if value, ok := got[series]; !ok || value != want {
 			t.Errorf("%s = %v, %v, want %v", series, value, ok, want)

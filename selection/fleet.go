@@ -140,6 +140,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 	if request.hinted {
 		b.Estimate.Held = Match{} // assumed, so no answer can prove it wrong
 	}
+	r.tally.booked++
 	r.ledger.add(b, now)
 	r.arrivals.add(1, now, rateHalfLife)
 	r.busy.add(e.Prefill, now, rateHalfLife)

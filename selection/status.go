@@ -21,6 +21,10 @@ type ReplicaStatus struct {
 	Arrivals    float64 `json:"arrivals_per_s"`
 	Utilisation float64 `json:"utilisation"` // share of time booked for prefill
 	Failing     float64 `json:"failing_s"`   // price of recent failures of the replica as a whole
+
+	Booked    uint64   `json:"booked"`    // requests since the replica is known
+	Checked   Promises `json:"checked"`   // of answers that said how much was cached
+	Unchecked Promises `json:"unchecked"` // of the other answers
 }
 
 // Status lists the replicas, ordered by address. Those that were no candidate
@@ -62,5 +66,8 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Arrivals:    r.arrivalRate(now),
 		Utilisation: r.utilisation(now),
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
+		Booked:      r.tally.booked,
+		Checked:     r.tally.checked,
+		Unchecked:   r.tally.unchecked,
 	}
 }
