@@ -155,3 +155,37 @@ func TestAdminAndMetricsTellNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// TestAdminUnderLoadAndReloads asks everything while requests pass and the
+// configuration is loaded again.
+func TestAdminUnderLoadAndReloads(t *testing.T) {
+	r := newAdminRig(t, 2, "")
+	r.reloads = true
+	c := chat{System: text(1, 500), User: "one", MaxTokens: 4}
+	chats := make([]chat, 40)
+	for i := range chats {
+		chats[i] = c
+	}
+	done := make(chan []answer)
+	go func() { done <- r.sendAll(chats) }()
+	targets := []string{"GET /cache_aware/", "GET /cache_aware/decisions", "POST /cache_aware/explain", "DELETE /cache_aware/residency", "GET /metrics"}
+	for round := range 3 {
+		for _, target := range targets {
+			method, path, _ := strings.Cut(target, " ")
+			if status, answer := r.ask(method, path, string(c.body())); status != http.StatusOK {
+				t.Errorf("round %d, %s: status %d, %s", round, target, status, answer)
+			}
+		}
+		r.load()
+	}
+	for _, a := range <-done {
+		if a.Status != http.StatusOK || !a.Complete {
+			t.Errorf("answer: %+v", a)
+		}
+	}
+	for _, d := range r.decisions() {
+		if d.Outcome.Result != "answered" {
+			t.Errorf("decision: %+v", d)
+		}
+	}
+}
