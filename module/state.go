@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/seed5db0839e/caddy-cache-aware/health"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
 
@@ -28,6 +29,7 @@ type state struct {
 	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
 	bodies *bodyBudget
 	owners owners
+	loads  *health.Memory
 }
 
 func newState(indexMemory int64) (*state, error) {
@@ -43,6 +45,7 @@ func newState(indexMemory int64) (*state, error) {
 		fleet:  selection.NewFleet(store, binary.LittleEndian.Uint64(seed[:8])),
 		secret: binary.LittleEndian.Uint64(seed[8:]),
 		bodies: newBodyBudget(bodyMemory),
+		loads:  health.NewMemory(),
 	}, nil
 }
 
