@@ -28,7 +28,7 @@ const (
 
 // loadWatch tells the fleet what the replicas behind one proxy handler say of
 // their load, and what Caddy says of their health. Methods are safe for
-// concurrent use; those that requests call may be called on nil.
+// concurrent use, and see may be called on nil.
 type loadWatch struct {
 	fleet  *selection.Fleet
 	poller *health.Poller
@@ -64,6 +64,7 @@ func (c *CacheAware) newLoadWatch(handler *reverseproxy.Handler, transport http.
 		return nil, err
 	}
 	w.poller = poller
+	c.state.join(w)
 	for _, upstream := range handler.Upstreams {
 		w.addStatic(upstream.Dial, handler, c.logger)
 	}
@@ -146,11 +147,5 @@ func (w *loadWatch) sight(dial string, now time.Time) {
 	}
 }
 
-// statuses tells what is known of the load of each replica, by dial address.
-func (w *loadWatch) statuses() map[string]health.Status { return w.poller.Statuses() }
-
-func (w *loadWatch) stop() {
-	if w != nil {
-		w.poller.Stop()
-	}
-}
+// stop ends all asking. It returns when none is under way.
+func (w *loadWatch) stop() { w.poller.Stop() }

@@ -46,7 +46,8 @@ func checkEngine(name string) error {
 }
 
 func checkLoadURI(uri string) error {
-	if parsed, err := url.ParseRequestURI(uri); err != nil || parsed.Host != "" || uri[0] != '/' {
+	parsed, err := url.Parse(uri)
+	if err != nil || parsed.Host != "" || parsed.Fragment != "" || !strings.HasPrefix(parsed.Path, "/") {
 		return fmt.Errorf("load_uri must be a path that begins with a slash: '%s'", uri)
 	}
 	return nil

@@ -177,7 +177,10 @@ func (c *CacheAware) setDefaults() error {
 // Cleanup ends the asking for load and lets go of the shared state. Requests in
 // flight go on with it.
 func (c *CacheAware) Cleanup() error {
-	c.load.stop()
+	if c.load != nil {
+		c.load.stop()
+		c.state.leave(c.load)
+	}
 	return c.releaseState()
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -30,6 +31,9 @@ type state struct {
 	bodies *bodyBudget
 	owners owners
 	loads  *health.Memory
+
+	mu      sync.Mutex
+	watches map[*loadWatch]bool // of running policies
 }
 
 func newState(indexMemory int64) (*state, error) {
@@ -46,6 +50,8 @@ func newState(indexMemory int64) (*state, error) {
 		secret: binary.LittleEndian.Uint64(seed[8:]),
 		bodies: newBodyBudget(bodyMemory),
 		loads:  health.NewMemory(),
+
+		watches: make(map[*loadWatch]bool),
 	}, nil
 }
 
