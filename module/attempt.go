@@ -21,6 +21,8 @@ type bookedAttempt struct {
 	started time.Time
 	stop    func() bool // disarms abandon
 
+	measured measuredPrompt
+
 	mu   sync.Mutex
 	ttft time.Duration // until the first token; 0 while unknown
 	said usage         // what the answer has said of itself
@@ -70,7 +72,9 @@ func (a *bookedAttempt) usage(u usage) {
 
 func (a *bookedAttempt) ended(at time.Time) {
 	a.stop()
-	a.booking.End(at, a.reported())
+	said := a.reported()
+	a.measured.learn(said.Prompt)
+	a.booking.End(at, said)
 }
 
 // failed hears a transport error, or an answer that broke off. An answer that
@@ -111,9 +115,11 @@ func (a *bookedAttempt) reported() selection.Usage {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return selection.Usage{
+		Prompt:  a.said.promptTokens,
 		Output:  a.said.outputTokens,
 		Cached:  a.said.cachedTokens,
 		Checked: a.said.cachedKnown,
+		Prefill: a.said.prefillSeconds,
 	}
 }
 

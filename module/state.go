@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed5db0839e/caddy-cache-aware/health"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
 // minIndexMemory is the least that makes a working index, in bytes.
@@ -30,6 +31,7 @@ type state struct {
 	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
 	bodies *bodyBudget
 	owners owners
+	ratios tokenizer.Ratios
 	loads  *health.Memory
 
 	mu      sync.Mutex
