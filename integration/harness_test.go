@@ -34,6 +34,7 @@ type rig struct {
 	admin   string   // address of Caddy's admin endpoint, if it has one
 	options string   // of the policy
 	handler string   // further directives of reverse_proxy
+	global  string   // further global options
 	// reloads tells that the configuration changes under the requests. Caddy
 	// then opens a new listening socket (SO_REUSEPORT) and closes the old one,
 	// and the kernel resets connections that the old one had not accepted yet,
@@ -97,7 +98,7 @@ func (r *rig) load() {
 		upstreams = append(upstreams, e.Addr())
 	}
 	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
-	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Admin: r.admin}); err != nil {
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Admin: r.admin, Global: r.global}); err != nil {
 		r.t.Fatal(err)
 	}
 }

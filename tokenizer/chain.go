@@ -31,6 +31,8 @@ type chain struct {
 	// open block began at begin and is full at end.
 	pos, begin, end int
 	notText         int    // the part of pos that is no text of the prompt
+	nonASCII        int    // see Block.NonASCII; without the open block
+	marks           int    // bytes of mark in the open block
 	tokens          int    // see Block.Tokens
 	replyFrom       int    // position where the assistant message began, or -1
 	buf             []byte // the open block
@@ -83,15 +85,27 @@ func (c *chain) weigh(tokens, weight int) {
 // cut closes the open block, whose bytes are given, at the present position.
 func (c *chain) cut(block []byte) {
 	c.key = xxh3.HashSeed(block, c.key)
+	c.nonASCII += nonASCII(block) - c.marks
+	c.marks = 0
 	c.blocks = append(c.blocks, Block{
-		Key:    c.key,
-		Bytes:  uint32(c.pos - c.notText),
-		Tokens: uint32(c.tokens),
-		Reply:  c.replyFrom >= 0 && c.begin >= c.replyFrom,
+		Key:      c.key,
+		Bytes:    uint32(c.pos - c.notText),
+		NonASCII: uint32(c.nonASCII),
+		Tokens:   uint32(c.tokens),
+		Reply:    c.replyFrom >= 0 && c.begin >= c.replyFrom,
 	})
 	c.buf = c.buf[:0]
 	c.begin = c.pos
 	c.end = c.pos + min(max(c.pos/growth, smallBlock), largeBlock)
+}
+
+// written is what the stream consists of so far.
+func (c *chain) written() Text {
+	return Text{
+		Bytes:    c.pos - c.notText,
+		NonASCII: c.nonASCII + nonASCII(c.buf) - c.marks,
+		Tokens:   c.tokens,
+	}
 }
 
 // messageEnd cuts where another message may follow.

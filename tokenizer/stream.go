@@ -55,6 +55,7 @@ type stream struct {
 }
 
 func (s *stream) tag(t tag) {
+	s.marks++
 	s.writeMark(mark)
 	s.writeMark(byte(t))
 }
