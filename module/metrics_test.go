@@ -106,7 +106,7 @@ func collected(t *testing.T, r *ReplicaStatus) map[string]float64 {
 
 func TestMetricsOfWhatReplicasReport(t *testing.T) {
 	report := health.Report{At: time.Now(), Running: 3, Waiting: math.NaN(), KVUsage: 0.5, CapacityTokens: 1000}
-	load := loadStatus(&health.Status{Engine: "vllm", Failures: 2, Report: report})
+	load := showLoad(&health.Status{Engine: "vllm", Failures: 2, Report: report})
 	values := collected(t, &ReplicaStatus{selection.ReplicaStatus{Replica: "r"}, load})
 	for name, want := range map[string]float64{
 		"engine_info": 1, "load_failures": 2, "reported_running_requests": 3,

@@ -95,7 +95,7 @@ func (s namedState) status(now time.Time) Status {
 	for _, replica := range s.fleet.Status(now) {
 		r := ReplicaStatus{ReplicaStatus: replica}
 		if load, asked := loads[replica.Replica]; asked {
-			r.Load = loadStatus(&load)
+			r.Load = showLoad(&load)
 		}
 		status.Replicas = append(status.Replicas, r)
 	}
@@ -105,7 +105,7 @@ func (s namedState) status(now time.Time) Status {
 // loadStatuses tells what the replicas say of their load, by address.
 func (s *state) loadStatuses() map[string]health.Status { return nil }
 
-func loadStatus(h *health.Status) *LoadStatus {
+func showLoad(h *health.Status) *LoadStatus {
 	status := &LoadStatus{Engine: h.Engine, Path: h.Path, Failures: h.Failures, Since: h.Since}
 	if h.Err != nil {
 		status.Error = h.Err.Error()
