@@ -21,12 +21,13 @@ type Fleet struct {
 	residency *Residency
 	matches   sync.Pool // of *[]Match
 
-	mu        sync.Mutex
-	replicas  map[string]*replica
-	paces     paces
-	outputs   outputs
-	random    *rand.Rand
-	estimates []Estimate
+	mu         sync.Mutex
+	replicas   map[string]*replica
+	paces      paces
+	outputs    outputs
+	random     *rand.Rand
+	estimates  []Estimate
+	candidates []*replica
 }
 
 // NewFleet makes a fleet that keeps residency in store. Ties are drawn from a
@@ -87,16 +88,23 @@ func (f *Fleet) match(request *Request, into *[]Match) *Request {
 // score estimates the request on each candidate. The result is valid until
 // the lock is released.
 func (f *Fleet) score(now time.Time, request *Request, candidates []string, matches []Match) []Estimate {
-	f.estimates = f.estimates[:0]
+	f.candidates, f.estimates = f.candidates[:0], f.estimates[:0]
 	for _, address := range candidates {
 		r := f.join(address, now)
 		r.configure(request.Capacity)
 		f.resize(r)
+		f.candidates = append(f.candidates, r)
+	}
+	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
+	for _, r := range f.candidates {
 		var held Match
 		if int(r.slot) < len(matches) {
 			held = matches[r.slot]
 		}
-		f.estimates = append(f.estimates, f.estimate(r, request, held, now))
+		e := f.estimate(r, request, held, mean, now)
+		e.Failing = r.failures.price(cell, now)
+		e.Cost += e.Failing
+		f.estimates = append(f.estimates, e)
 	}
 	return f.estimates
 }
@@ -142,8 +150,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		b.Estimate.Held = Match{} // assumed, so no answer can prove it wrong
 	}
 	r.ledger.add(b, now)
-	r.arrivals.add(1, now, rateHalfLife)
-	r.busy.add(e.Prefill, now, rateHalfLife)
+	r.rates.book(now, e.Prefill)
 	return b
 }
 

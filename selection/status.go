@@ -37,6 +37,7 @@ func (f *Fleet) Status(now time.Time) []ReplicaStatus {
 
 func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 	wait := r.ledger.wait(now)
+	r.rates.fade(now)
 	return ReplicaStatus{
 		Replica:     r.address,
 		Capacity:    r.capacity,
@@ -48,8 +49,8 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Context:     r.ledger.context,
 		Prefill:     r.ledger.prefill.Seconds(),
 		Wait:        wait,
-		Arrivals:    r.arrivalRate(now),
-		Utilisation: r.utilisation(now),
+		Arrivals:    r.rates.arrivals(),
+		Utilisation: r.rates.utilisation(),
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
 	}
 }
