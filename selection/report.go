@@ -52,8 +52,11 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 	if Known(report.Slots) {
 		r.slots.reported = int(min(report.Slots, math.MaxInt32))
 	}
-	r.foreign.report(now, report, r.ledger.inFlight())
-	f.learnCounters(r, report, r.foreign.ratio(now))
+	own := r.ledger.inFlight()
+	if all, ok := r.foreign.report(report, own); ok {
+		r.rates.report(now, float64(own), all)
+	}
+	f.learnCounters(r, report, r.rates.foreign())
 }
 
 // Distrust says that a replica may have lost its cache, as when it fails its

@@ -52,6 +52,7 @@ func (f *Fleet) Index() Stats { return f.residency.Stats() }
 
 func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 	wait := r.ledger.wait(now)
+	r.rates.fade(now)
 	return ReplicaStatus{
 		Replica:     r.address,
 		Capacity:    r.capacity,
@@ -63,8 +64,8 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Context:     r.ledger.context,
 		Prefill:     r.ledger.prefill.Seconds(),
 		Wait:        wait,
-		Arrivals:    r.arrivalRate(now),
-		Utilisation: r.utilisation(now),
+		Arrivals:    r.rates.arrivals(),
+		Utilisation: r.rates.utilisation(),
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
 		Booked:      r.tally.booked,
 		Checked:     r.tally.checked,
