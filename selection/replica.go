@@ -28,6 +28,7 @@ type replica struct {
 
 	slots    slots
 	counters counters
+	tally    tally
 	ledger   ledger
 	foreign  foreign
 	failures failures
