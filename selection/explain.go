@@ -26,7 +26,7 @@ func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []
 			f.candidates = append(f.candidates, r)
 		}
 	}
-	estimates := slices.Clone(f.price(now, request, *matches))
+	estimates := slices.Clone(f.estimateAll(now, request, *matches))
 	slices.SortFunc(estimates, byCost)
 	return estimates
 }

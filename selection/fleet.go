@@ -89,12 +89,11 @@ func (f *Fleet) score(now time.Time, request *Request, candidates []string, matc
 		f.resize(r)
 		f.candidates = append(f.candidates, r)
 	}
-	return f.price(now, request, matches)
+	return f.estimateAll(now, request, matches)
 }
 
-// price estimates the request on each of f.candidates. The result is valid
-// until the lock is released.
-func (f *Fleet) price(now time.Time, request *Request, matches []Match) []Estimate {
+// estimateAll estimates the request on f.candidates.
+func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []Estimate {
 	f.estimates = f.estimates[:0]
 	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
 	for _, r := range f.candidates {

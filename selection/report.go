@@ -111,14 +111,23 @@ func (r *replica) configure(capacity int) {
 // that answers have taught, else the one that the operator configured, else the
 // one that the replica reports, else the usual.
 func (f *Fleet) resize(r *replica) {
-	capacity := DefaultCapacity
-	for _, c := range []int{r.reported, r.configured, r.learned} {
-		if c > 0 {
-			capacity = c
-		}
-	}
+	capacity, _ := r.believed()
 	if capacity != r.capacity {
 		r.capacity = capacity
 		f.residency.SetCapacity(r.slot, capacity)
+	}
+}
+
+// believed is the capacity that is believed in, in tokens, and where it is from.
+func (r *replica) believed() (tokens int, source string) {
+	switch {
+	case r.learned > 0:
+		return r.learned, "learned"
+	case r.configured > 0:
+		return r.configured, "configured"
+	case r.reported > 0:
+		return r.reported, "reported"
+	default:
+		return DefaultCapacity, "assumed"
 	}
 }
