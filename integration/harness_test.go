@@ -167,6 +167,7 @@ type answer struct {
 	Replica  string
 	Reason   string
 	Matched  int
+	Expected int  // tokens of the prompt, as estimated
 	Begun    bool // some of the answer arrived
 	Cached   int
 	Prompt   int
@@ -175,6 +176,8 @@ type answer struct {
 }
 
 var explanation = regexp.MustCompile(`upstream=([^;]+); matched=(\d+); prompt=\d+; reason=(\w+)`)
+
+var expectation = regexp.MustCompile(`prompt=(\d+)`)
 
 // send sends a request and reads the answer to its end.
 func (r *rig) send(ctx context.Context, c chat) answer {
@@ -192,6 +195,9 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	if m := explanation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
 		a.Replica, a.Reason = m[1], m[3]
 		a.Matched, _ = strconv.Atoi(m[2])
+	}
+	if m := expectation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
+		a.Expected, _ = strconv.Atoi(m[1])
 	}
 	a.read(response.Body, c.Silent)
 	return a

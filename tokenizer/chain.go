@@ -31,8 +31,6 @@ type chain struct {
 	// open block began at begin and is full at end.
 	pos, begin, end int
 	notText         int    // the part of pos that is no text of the prompt
-	nonASCII        int    // see Block.NonASCII; without the open block
-	marks           int    // bytes of mark in the open block
 	tokens          int    // see Block.Tokens
 	replyFrom       int    // position where the assistant message began, or -1
 	buf             []byte // the open block
@@ -85,26 +83,30 @@ func (c *chain) weigh(tokens, weight int) {
 // cut closes the open block, whose bytes are given, at the present position.
 func (c *chain) cut(block []byte) {
 	c.key = xxh3.HashSeed(block, c.key)
-	c.nonASCII += nonASCII(block) - c.marks
-	c.marks = 0
+	text := c.written(block)
 	c.blocks = append(c.blocks, Block{
-		Key:      c.key,
-		Bytes:    uint32(c.pos - c.notText),
-		NonASCII: uint32(c.nonASCII),
-		Tokens:   uint32(c.tokens),
-		Reply:    c.replyFrom >= 0 && c.begin >= c.replyFrom,
+		Key:     c.key,
+		Bytes:   uint32(text.Bytes),
+		Further: uint32(text.Further),
+		Tokens:  uint32(text.Tokens),
+		Reply:   c.replyFrom >= 0 && c.begin >= c.replyFrom,
 	})
 	c.buf = c.buf[:0]
 	c.begin = c.pos
 	c.end = c.pos + min(max(c.pos/growth, smallBlock), largeBlock)
 }
 
-// written is what the stream consists of so far.
-func (c *chain) written() Text {
+// written is what the stream consists of, given the bytes of the open block.
+func (c *chain) written(open []byte) Text {
+	var closed Text
+	if n := len(c.blocks); n > 0 {
+		closed = c.blocks[n-1].Text()
+	}
+	bytes := c.pos - c.notText
 	return Text{
-		Bytes:    c.pos - c.notText,
-		NonASCII: c.nonASCII + nonASCII(c.buf) - c.marks,
-		Tokens:   c.tokens,
+		Bytes:   bytes,
+		Further: closed.Further + min(furtherBytes(open), bytes-closed.Bytes),
+		Tokens:  c.tokens,
 	}
 }
 

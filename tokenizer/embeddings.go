@@ -10,7 +10,7 @@ func (r *reader) pairs() {
 		query = r.first(query)
 	}
 	r.prompt(query)
-	again := r.written()
+	again := r.written(r.buf)
 	texts := r.either(fDocuments, fText2, fTexts)
 	if r.kind(texts) != kindArray {
 		r.prompt(texts)

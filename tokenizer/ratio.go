@@ -10,22 +10,21 @@ import (
 
 // Text is what a prompt, or the beginning of one, consists of.
 type Text struct {
-	Bytes    int // of text
-	NonASCII int // of them, bytes that are not ASCII
-	Tokens   int // of what is not text, see Block.Tokens
+	Bytes   int // of text
+	Further int // of them, about how many are not the first of their character
+	Tokens  int // of what is not text, see Block.Tokens
 }
 
 func (t *Text) add(u Text, times int) {
 	t.Bytes += times * u.Bytes
-	t.NonASCII += times * u.NonASCII
+	t.Further += times * u.Further
 	t.Tokens += times * u.Tokens
 }
 
-// Ratio is how many tokens a byte of text stands for. It is one for ASCII and
-// one for everything else, which tells scripts apart well enough: a model's
-// vocabulary treats English and code alike, but takes two to five bytes of
-// Chinese, Cyrillic or Hindi for a token.
-type Ratio struct{ ASCII, Other float32 }
+// Ratio is how many tokens a byte of text stands for: the first of a character,
+// and each further one. Two numbers tell scripts apart well enough, since English
+// and code have no further bytes, Cyrillic has one to a character, and Chinese two.
+type Ratio struct{ First, Further float32 }
 
 // usualBytes is how many bytes make a token until something is learned: common
 // vocabularies have 3.5 to 4.5 of English and code.
@@ -33,13 +32,14 @@ const usualBytes = 4
 
 // Tokens estimates how many tokens a text has. Longer texts never have fewer.
 func (r Ratio) Tokens(t Text) int {
-	return int(float64(t.Bytes-t.NonASCII)*float64(r.ASCII)+float64(t.NonASCII)*float64(r.Other)) + t.Tokens
+	return int(float64(t.Bytes-t.Further)*float64(r.First)+float64(t.Further)*float64(r.Further)) + t.Tokens
 }
 
 const (
 	ratioCells = 64
-	// A token has at least minBytes and at most maxBytes of text.
-	minBytes, maxBytes = 1, 8
+	// A token has at least minBytes and at most maxBytes of text, or maxFurther of
+	// further bytes alone.
+	minBytes, maxBytes, maxFurther = 1, 8, 32
 	// surprise is by which factor, at most, an answer may say that the estimate
 	// was wrong. What is further off counts as much.
 	surprise = 1.6
@@ -83,41 +83,42 @@ func (r *Ratios) Learn(model string, t Text, tokens int) {
 	c := r.cell(model)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.learn(float64(t.Bytes-t.NonASCII)/usualBytes, float64(t.NonASCII)/usualBytes, ofText)
+	c.learn(float64(t.Bytes-t.Further)/usualBytes, float64(t.Further)/usualBytes, ofText)
 	c.publish()
 }
 
-// learn fits two multiples u and v of the usual ratio so that u*ascii + v*other
-// comes close to the true number of tokens, relatively: least squares over x1 =
-// ascii/tokens and x2 = other/tokens, whose sum weighted by u and v should be 1,
-// in which old answers fade.
-func (c *ratioCell) learn(ascii, other, tokens float64) {
+// learn takes in an answer. It is given how many tokens the first and the further
+// bytes would usually be, and how many all really were. It fits two multiples u and
+// v so that u*first + v*further comes close to the truth, relatively: by least
+// squares over x1 = first/tokens and x2 = further/tokens, where u*x1 + v*x2 should
+// be 1. Old answers fade.
+func (c *ratioCell) learn(first, further, tokens float64) {
 	if c.learned == [2]float64{} {
 		c.learned = [2]float64{1, 1}
 	}
-	estimate := c.learned[0]*ascii + c.learned[1]*other
+	estimate := c.learned[0]*first + c.learned[1]*further
 	tokens = max(estimate/surprise, min(tokens, estimate*surprise))
-	x1, x2 := ascii/tokens, other/tokens
+	x1, x2 := first/tokens, further/tokens
 	for i, term := range [...]float64{x1 * x1, x1 * x2, x2 * x2, x1, x2} {
 		c.sums[i] += term - c.sums[i]/pace
 	}
 	const w = usualWeight
 	s11, s12, s22, s1, s2 := c.sums[0]+w, c.sums[1], c.sums[2]+w, c.sums[3]+w, c.sums[4]+w
 	determinant := s11*s22 - s12*s12 // at least w*w
-	c.learned[0] = bounded((s1*s22 - s2*s12) / determinant)
-	c.learned[1] = bounded((s2*s11 - s1*s12) / determinant)
+	c.learned[0] = bounded((s1*s22-s2*s12)/determinant, maxBytes)
+	c.learned[1] = bounded((s2*s11-s1*s12)/determinant, maxFurther)
 }
 
-func bounded(multiple float64) float64 {
-	return max(float64(usualBytes)/maxBytes, min(multiple, float64(usualBytes)/minBytes))
+func bounded(multiple, most float64) float64 {
+	return max(usualBytes/most, min(multiple, float64(usualBytes)/minBytes))
 }
 
 // publish shows what was learned if it is news.
 func (c *ratioCell) publish() {
 	known := c.known()
 	learned := Ratio{float32(c.learned[0] / usualBytes), float32(c.learned[1] / usualBytes)}
-	if differ(known.ASCII, learned.ASCII) || differ(known.Other, learned.Other) {
-		c.published.Store(uint64(math.Float32bits(learned.ASCII))<<32 | uint64(math.Float32bits(learned.Other)))
+	if differ(known.First, learned.First) || differ(known.Further, learned.Further) {
+		c.published.Store(uint64(math.Float32bits(learned.First))<<32 | uint64(math.Float32bits(learned.Further)))
 	}
 }
 

@@ -16,7 +16,7 @@ func near(ratio float32, bytesPerToken, share float64) bool {
 // sampled is the truth about a model: bytes per token, and how prompts differ.
 type sampled struct {
 	ascii, other float64
-	share        func(*rand.Rand) float64 // of the text that is not ASCII
+	share        func(*rand.Rand) float64 // of the text that is not First
 	noise        float64                  // standard deviation of the logarithm
 }
 
@@ -33,7 +33,7 @@ func (s sampled) teach(r *Ratios, rng *rand.Rand, n int) {
 			tokens += float64(other) / s.other
 		}
 		tokens *= math.Exp(s.noise * rng.NormFloat64())
-		r.Learn("m", Text{Bytes: bytes, NonASCII: other}, int(tokens))
+		r.Learn("m", Text{Bytes: bytes, Further: other}, int(tokens))
 	}
 }
 
@@ -58,8 +58,8 @@ func TestRatioIsLearned(t *testing.T) {
 				var r Ratios
 				test.teach(&r, rand.New(rand.NewPCG(1, seed)), test.answers)
 				got := r.Of("m")
-				if !near(got.ASCII, test.ascii, 0.06) || !near(got.Other, test.other, 0.06) {
-					t.Errorf("learned %.2f and %.2f bytes per token, want %.2f and %.2f", 1/got.ASCII, 1/got.Other, test.ascii, test.other)
+				if !near(got.First, test.ascii, 0.06) || !near(got.Further, test.other, 0.06) {
+					t.Errorf("learned %.2f and %.2f bytes per token, want %.2f and %.2f", 1/got.First, 1/got.Further, test.ascii, test.other)
 				}
 			}
 		})
@@ -82,8 +82,8 @@ func TestRatioChangesRarely(t *testing.T) {
 		t.Errorf("the ratio changed %d times in 10,000 answers", changes)
 	}
 	sampled{ascii: 4.4, noise: 0.15}.teach(&r, rng, 300)
-	if got := r.Of("m"); !near(got.ASCII, 4.4, 0.06) {
-		t.Errorf("after a change of the model %.2f bytes per token", 1/got.ASCII)
+	if got := r.Of("m"); !near(got.First, 4.4, 0.06) {
+		t.Errorf("after a change of the model %.2f bytes per token", 1/got.First)
 	}
 }
 
@@ -96,8 +96,8 @@ func TestOutliersHardlyCount(t *testing.T) {
 		truth.teach(&r, rng, 19)
 		r.Learn("m", Text{Bytes: 10_000}, 9_000) // one in twenty, 3.6 times too many
 	}
-	if got := r.Of("m"); !near(got.ASCII, 4, 0.06) {
-		t.Errorf("%.2f bytes per token", 1/got.ASCII)
+	if got := r.Of("m"); !near(got.First, 4, 0.06) {
+		t.Errorf("%.2f bytes per token", 1/got.First)
 	}
 }
 
@@ -126,9 +126,9 @@ func TestUnbelievableAnswersAreIgnored(t *testing.T) {
 	}
 	// What is just believed leads to the bounds, not beyond.
 	for range 1000 {
-		r.Learn("m", Text{Bytes: 4000, NonASCII: 2000}, 4900)
+		r.Learn("m", Text{Bytes: 4000, Further: 2000}, 4900)
 	}
-	if got := r.Of("m"); got.ASCII > 1./minBytes || got.Other > 1./minBytes {
+	if got := r.Of("m"); got.First > 1./minBytes || got.Further > 1./minBytes {
 		t.Errorf("learned %+v", got)
 	}
 }
@@ -139,7 +139,7 @@ func TestModelsLearnApart(t *testing.T) {
 		r.Learn("a", Text{Bytes: 3000}, 1000)
 		r.Learn("b", Text{Bytes: 5000}, 1000)
 	}
-	if a, b := r.Of("a"), r.Of("b"); !near(a.ASCII, 3, 0.03) || !near(b.ASCII, 5, 0.03) {
+	if a, b := r.Of("a"), r.Of("b"); !near(a.First, 3, 0.03) || !near(b.First, 5, 0.03) {
 		t.Errorf("learned %+v and %+v", a, b)
 	}
 }
@@ -147,12 +147,12 @@ func TestModelsLearnApart(t *testing.T) {
 func TestTokensNeverDecrease(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
-		ratio := Ratio{ASCII: 1 / (1 + 7*rng.Float32()), Other: 1 / (1 + 7*rng.Float32())}
+		ratio := Ratio{First: 1 / (1 + 7*rng.Float32()), Further: 1 / (1 + 7*rng.Float32())}
 		var text Text
 		last := 0
 		for range 1000 {
 			n := rng.IntN(200)
-			text.add(Text{Bytes: n, NonASCII: rng.IntN(n + 1), Tokens: rng.IntN(3)}, 1)
+			text.add(Text{Bytes: n, Further: rng.IntN(n + 1), Tokens: rng.IntN(3)}, 1)
 			now := ratio.Tokens(text)
 			if now < last {
 				t.Fatalf("%+v of %+v is %d tokens, less than %d", ratio, text, now, last)
@@ -168,8 +168,8 @@ func TestRatiosAreSafeForConcurrentUse(t *testing.T) {
 	for worker := range 4 {
 		group.Go(func() {
 			for i := range 1000 {
-				r.Learn(fmt.Sprint(i%7), Text{Bytes: 4000 + worker, NonASCII: i}, 1000)
-				if ratio := r.Of(fmt.Sprint(i % 7)); ratio.ASCII < 1./maxBytes || ratio.Other > 1./minBytes {
+				r.Learn(fmt.Sprint(i%7), Text{Bytes: 4000 + worker, Further: i}, 1000)
+				if ratio := r.Of(fmt.Sprint(i % 7)); ratio.First < 1./maxBytes || ratio.Further < 1./maxFurther || max(ratio.First, ratio.Further) > 1./minBytes {
 					t.Errorf("ratio is %+v", ratio)
 				}
 			}
@@ -190,7 +190,7 @@ func BenchmarkRatio(b *testing.B) {
 	b.Run("learn", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			r.Learn("m", Text{Bytes: 4000, NonASCII: 100}, 1200)
+			r.Learn("m", Text{Bytes: 4000, Further: 100}, 1200)
 		}
 	})
 }

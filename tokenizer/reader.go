@@ -90,7 +90,7 @@ func (r *reader) readPrompt(a *api) error {
 	a.read(r)
 	r.endChain()
 	r.p.Blocks = r.blocks[:r.kept]
-	r.p.addExtra(r.written(), 1)
+	r.p.addExtra(r.written(r.buf), 1)
 	if r.kept > 0 {
 		r.p.addExtra(r.blocks[r.kept-1].Text(), -1)
 	}

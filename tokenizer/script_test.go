@@ -4,67 +4,90 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
-func countNonASCII(text string) (n int) {
-	for _, c := range []byte(text) {
-		if c >= 0x80 {
-			n++
+// countFurther is what furtherBytes estimates.
+func countFurther(text string) int { return len(text) - utf8.RuneCountInString(text) }
+
+func TestFurtherBytesOfOneScript(t *testing.T) {
+	for name, unit := range map[string]string{
+		"ASCII": "lorem ipsum ", "Cyrillic": "данные", "Chinese": "数据", "emoji": "😀", "marks": "\xff\xff",
+	} {
+		for _, size := range []int{0, 1, 31, 32, 33, 100, 1024, 5000, 64 << 10} {
+			text := strings.Repeat(unit, size/len(unit)+1)[:size]
+			want := countFurther(text)
+			if name == "marks" {
+				want = 0
+			}
+			got := furtherBytes([]byte(text))
+			if diff := got - want; max(diff, -diff) > size/20+2 {
+				t.Errorf("%d bytes of %s: %d further ones, want about %d", size, name, got, want)
+			}
 		}
 	}
-	return n
 }
 
-func TestNonASCII(t *testing.T) {
+func TestFurtherBytesNeverExceedTheText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for n := range 300 {
+	for n := range 3000 {
 		text := make([]byte, n)
 		for i := range text {
-			text[i] = byte(rng.IntN(256))
+			text[i] = byte(0x80 + rng.IntN(0x40))
 		}
-		if got, want := nonASCII(text), countNonASCII(string(text)); got != want {
-			t.Errorf("%d bytes: counted %d, want %d", n, got, want)
+		if got := furtherBytes(text); got != n {
+			t.Errorf("%d bytes: %d further ones", n, got)
 		}
 	}
 }
 
-// TestScriptOfPrompts has text in several scripts, escaped and not, in all the
-// places where the stream carries text, marks and what is no text.
-func TestScriptOfPrompts(t *testing.T) {
-	texts := []string{"plain", "größe", "数据", "данные", "😀", "", strings.Repeat("数据 and ", 500)}
-	for _, long := range []bool{false, true} {
-		var content strings.Builder
-		for i, text := range texts {
-			if long {
-				text = strings.Repeat(text, 100)
-			}
-			texts[i] = text
-			content.WriteString(text)
+// scripts returns n texts of 100 to 3,000 bytes in alternating scripts.
+func scripts(n int) (texts []string) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	units := []string{"lorem ipsum ", "данные и ", "数据引擎", "größe "}
+	for i := range n {
+		unit := units[i%len(units)]
+		texts = append(texts, strings.Repeat(unit, (100+rng.IntN(2900))/len(unit)))
+	}
+	return texts
+}
+
+// TestScriptOfConversation has text in several scripts, escaped and not, images,
+// tools and a short tail.
+func TestScriptOfConversation(t *testing.T) {
+	want := 0
+	var messages []any
+	for _, text := range append(scripts(40), "数") {
+		want += countFurther(text)
+		messages = append(messages, object{"role": "user", "content": []any{
+			object{"type": "text", "text": text},
+			object{"type": "image_url", "image_url": object{"url": "data:image/png;base64,AAAA"}},
+		}})
+	}
+	description := strings.Repeat("数据", 500)
+	want += countFurther(description)
+	plain := string(encode(object{"model": "m", "messages": messages, "tools": []any{
+		object{"type": "function", "function": object{"name": "f", "description": description, "parameters": object{}}},
+	}}))
+	for form, body := range map[string]string{"plain": plain, "escaped": escapeNonASCII(plain)} {
+		p := parse(t, chatPath, body)
+		if got := p.Text().Further; got < want*9/10 || got > want*11/10 {
+			t.Errorf("%s: %d further bytes, want about %d", form, got, want)
 		}
-		want := 2*countNonASCII(content.String()) + countNonASCII("größe")
-		messages := []any{object{"role": "system", "content": content.String()}}
-		for _, text := range texts {
-			messages = append(messages, object{"role": "user", "content": []any{
-				object{"type": "text", "text": text},
-				object{"type": "image_url", "image_url": object{"url": "data:image/png;base64,AAAA"}},
-			}})
+		wantGrowing(t, p)
+	}
+}
+
+// wantGrowing checks that every block's text includes the one before.
+func wantGrowing(t *testing.T, p *Prompt) {
+	t.Helper()
+	last := Text{}
+	for i := range p.Blocks {
+		next := p.Blocks[i].Text()
+		if grown := next.Further - last.Further; grown < 0 || grown > next.Bytes-last.Bytes {
+			t.Fatalf("block %d goes from %+v to %+v", i, last, next)
 		}
-		body := object{"model": "m", "messages": messages, "tools": []any{object{"type": "function", "function": object{"name": "größe", "parameters": object{}}}}}
-		plain := string(encode(body))
-		for form, text := range map[string]string{"plain": plain, "escaped": escapeNonASCII(plain)} {
-			p := parse(t, chatPath, text)
-			if got := p.Text().NonASCII; got != want {
-				t.Errorf("%s: %d bytes are not ASCII, want %d", form, got, want)
-			}
-			last := Text{}
-			for i := range p.Blocks {
-				next := p.Blocks[i].Text()
-				if next.NonASCII < last.NonASCII || next.NonASCII-last.NonASCII > next.Bytes-last.Bytes {
-					t.Fatalf("%s: block %d goes from %+v to %+v", form, i, last, next)
-				}
-				last = next
-			}
-		}
+		last = next
 	}
 }
 
@@ -72,21 +95,14 @@ func TestScriptOfPrompts(t *testing.T) {
 func escapeNonASCII(text string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
-	unit := func(u rune) {
+	for _, r := range text {
+		if r < 0x80 {
+			b.WriteRune(r)
+			continue
+		}
 		b.WriteString(`\u`)
 		for shift := 12; shift >= 0; shift -= 4 {
-			b.WriteByte(hex[u>>shift&15])
-		}
-	}
-	for _, r := range text {
-		switch {
-		case r < 0x80:
-			b.WriteRune(r)
-		case r < 0x10000:
-			unit(r)
-		default:
-			unit(0xd800 + (r-0x10000)>>10)
-			unit(0xdc00 + (r-0x10000)&0x3ff)
+			b.WriteByte(hex[r>>shift&15])
 		}
 	}
 	return b.String()
@@ -94,20 +110,22 @@ func escapeNonASCII(text string) string {
 
 // TestScriptOfFurtherPrompts has what no key covers.
 func TestScriptOfFurtherPrompts(t *testing.T) {
-	p := parse(t, "/v1/rerank", `{"model":"m","query":"größe","documents":["数","据","x"]}`)
-	if got, want := p.Text().NonASCII, 3*4+6; got != want {
-		t.Errorf("%d bytes are not ASCII, want %d", got, want)
+	query := strings.Repeat("数", 10)
+	p := parse(t, "/v1/rerank", `{"model":"m","query":"`+query+`","documents":["数","据","x"]}`)
+	if got, want := p.Text().Further, 3*2*10+2*2; got < want-2 || got > want+2 {
+		t.Errorf("rerank: %d further bytes, want about %d", got, want)
 	}
-	p = parse(t, "/v1/completions", `{"model":"m","prompt":["`+strings.Repeat("数", 1000)+`","数","x"]}`)
-	if got, want := p.Text().NonASCII, 3*1001; got != want {
-		t.Errorf("%d bytes are not ASCII, want %d", got, want)
+	long := strings.Repeat("数", 1000)
+	p = parse(t, "/v1/completions", `{"model":"m","prompt":["`+long+`","`+long+`","x"]}`)
+	if got, want := p.Text().Further, 4000; got < want*9/10 || got > want*11/10 {
+		t.Errorf("batch: %d further bytes, want about %d", got, want)
 	}
 }
 
-func BenchmarkNonASCII(b *testing.B) {
+func BenchmarkFurtherBytes(b *testing.B) {
 	text := []byte(prose(rand.New(rand.NewPCG(1, 1)), 4096))
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		nonASCII(text)
+		furtherBytes(text)
 	}
 }

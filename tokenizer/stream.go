@@ -55,7 +55,6 @@ type stream struct {
 }
 
 func (s *stream) tag(t tag) {
-	s.marks++
 	s.writeMark(mark)
 	s.writeMark(byte(t))
 }

@@ -35,8 +35,8 @@ type Block struct {
 	Key uint64
 	// Bytes counts the text bytes of the prompt up to and including this block.
 	Bytes uint32
-	// NonASCII counts those of Bytes that are not ASCII.
-	NonASCII uint32
+	// Further counts those of Bytes that are not the first of their character, about.
+	Further uint32
 	// Tokens counts what is not text up to and including this block: token ids, and
 	// by convention images and the template's wrapping of messages. They come on top of Bytes.
 	Tokens uint32
@@ -47,7 +47,7 @@ type Block struct {
 
 // Text is what the chain up to and including b stands for.
 func (b *Block) Text() Text {
-	return Text{Bytes: int(b.Bytes), NonASCII: int(b.NonASCII), Tokens: int(b.Tokens)}
+	return Text{Bytes: int(b.Bytes), Further: int(b.Further), Tokens: int(b.Tokens)}
 }
 
 // Kind is the work that a request asks of an engine.
@@ -81,9 +81,9 @@ type Prompt struct {
 
 	// Blocks is the key chain, root first.
 	Blocks []Block
-	// ExtraBytes, ExtraNonASCII and ExtraTokens are prompt beyond the chain that no cache
+	// ExtraBytes, ExtraFurther and ExtraTokens are prompt beyond the chain that no cache
 	// covers: the further prompts of a batch, and a tail too short to get a key.
-	ExtraBytes, ExtraNonASCII, ExtraTokens int
+	ExtraBytes, ExtraFurther, ExtraTokens int
 
 	// Hints are exact-match keys for residency that an earlier request with the
 	// same id left behind, see Hint.
@@ -96,7 +96,7 @@ type Prompt struct {
 
 // Extra is what the prompt consists of beyond the chain.
 func (p *Prompt) Extra() Text {
-	return Text{Bytes: p.ExtraBytes, NonASCII: p.ExtraNonASCII, Tokens: p.ExtraTokens}
+	return Text{Bytes: p.ExtraBytes, Further: p.ExtraFurther, Tokens: p.ExtraTokens}
 }
 
 // Text is what the prompt consists of, as far as it could be read.
@@ -111,7 +111,7 @@ func (p *Prompt) Text() Text {
 func (p *Prompt) addExtra(text Text, times int) {
 	extra := p.Extra()
 	extra.add(text, times)
-	p.ExtraBytes, p.ExtraNonASCII, p.ExtraTokens = extra.Bytes, extra.NonASCII, extra.Tokens
+	p.ExtraBytes, p.ExtraFurther, p.ExtraTokens = extra.Bytes, extra.Further, extra.Tokens
 }
 
 func (p *Prompt) reset() {
