@@ -73,6 +73,12 @@ func (b *board) Choose(now time.Duration, r *Request, candidates []int) int {
 	return chosen
 }
 
+// Configure and Report do nothing: the published rules know what a board knows.
+func (b *board) Configure(Knowledge) {}
+
+// Report implements Router.
+func (b *board) Report(time.Duration, int, *selection.Report) {}
+
 func (b *board) FirstToken(_ time.Duration, r *Request) {
 	ticket, t := r.placed.(*ticket), &b.replicas[r.Replica]
 	t.queued--
@@ -82,7 +88,7 @@ func (b *board) FirstToken(_ time.Duration, r *Request) {
 	ticket.claim.Confirm()
 }
 
-func (b *board) End(_ time.Duration, r *Request, _ selection.Usage) {
+func (b *board) End(_ time.Duration, r *Request) {
 	t := &b.replicas[r.Replica]
 	t.running--
 	t.context -= r.Prompt

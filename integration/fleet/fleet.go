@@ -118,9 +118,7 @@ func newFleet(o Options, router Router) *run {
 	if o.Knowledge != nil {
 		f.knowing = *o.Knowledge
 	}
-	if learner, ok := router.(Learner); ok {
-		learner.Configure(f.knowing)
-	}
+	router.Configure(f.knowing)
 	f.metrics = newMetrics(router, f.knowing, len(o.Replicas))
 	first := map[int]EventKind{}
 	for _, e := range o.Events {
@@ -271,7 +269,8 @@ func (f *run) finish(at time.Duration, r *Request) {
 	if r.foreign {
 		return
 	}
-	f.router.End(at, r, f.knowing.usage(r))
+	r.telling = f.knowing.Usage
+	f.router.End(at, r)
 	f.result.add(r)
 }
 

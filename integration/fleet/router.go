@@ -26,6 +26,7 @@ type Request struct {
 	history  *history
 	user     int
 	foreign  bool // went past the router
+	telling  bool // the answer tells of cached tokens
 	placed   any  // the router's own
 }
 
@@ -33,15 +34,27 @@ type Request struct {
 // known with the answer's end.
 func (r *Request) Cached() int { return r.sequence.Cached }
 
+// Usage is what the answer said of itself.
+func (r *Request) Usage() selection.Usage {
+	usage := selection.Usage{Output: r.Turn.Answer.Tokens}
+	if r.telling {
+		usage.Prompt, usage.Cached, usage.Checked = r.Prompt, r.Cached(), true
+	}
+	return usage
+}
+
 // Router is a routing rule with what it remembers. Calls come in order of time.
 type Router interface {
+	// Configure comes before all else.
+	Configure(k Knowledge)
+	// Report hands over what a replica said of itself a short while ago.
+	Report(now time.Duration, replica int, report *selection.Report)
 	// Choose returns one of the candidates, which are numbers of replicas in
 	// ascending order, and books the request there.
 	Choose(now time.Duration, r *Request, candidates []int) int
-	// FirstToken and End report on the answer and what it says of itself, Fail
-	// that the replica was lost.
+	// FirstToken and End report on the answer, Fail that the replica was lost.
 	FirstToken(now time.Duration, r *Request)
-	End(now time.Duration, r *Request, usage selection.Usage)
+	End(now time.Duration, r *Request)
 	Fail(now time.Duration, r *Request)
 }
 
@@ -76,14 +89,8 @@ func (c *cacheAware) Configure(k Knowledge) {
 	if !k.Speeds {
 		return
 	}
-	fleet, ok := any(c.fleet).(interface {
-		SetSpeed(now time.Time, address string, speed selection.Speed)
-	})
-	if !ok {
-		panic("package selection cannot be told speeds yet")
-	}
 	for i, p := range c.profiles {
-		fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
+		c.fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
 	}
 }
 
@@ -112,8 +119,8 @@ func (c *cacheAware) FirstToken(now time.Duration, r *Request) {
 	r.placed.(*selection.Booking).FirstToken(origin.Add(now))
 }
 
-func (c *cacheAware) End(now time.Duration, r *Request, usage selection.Usage) {
-	r.placed.(*selection.Booking).End(origin.Add(now), usage)
+func (c *cacheAware) End(now time.Duration, r *Request) {
+	r.placed.(*selection.Booking).End(origin.Add(now), r.Usage())
 }
 
 func (c *cacheAware) Fail(now time.Duration, r *Request) {
