@@ -11,8 +11,11 @@ import (
 
 // Request is one request on its way through the fleet.
 type Request struct {
-	// Blocks and Prompt, its length in tokens, are what a router can see.
-	Blocks []selection.Block
+	// Blocks and Estimated, its length in tokens by the length of its text, are
+	// what a router can see.
+	Blocks    []selection.Block
+	Estimated int
+	// Prompt is its length in tokens.
 	Prompt int
 	// Session is the same for all turns of a session.
 	Session uint64
@@ -104,7 +107,7 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
-		Model: "m", Blocks: r.Blocks, Tokens: r.Prompt, Streamed: true, Capacity: c.capacity,
+		Model: "m", Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
 	for k, address := range c.buffer {
