@@ -27,6 +27,15 @@ type Options struct {
 	// Foreign is the share of sessions whose requests reach the replicas past
 	// the router, in turn. They are not counted, and it never hears of them.
 	Foreign float64
+
+	watch watch
+}
+
+// watch sees requests just before they are handed to a replica, and when they
+// have ended, foreign ones excepted. Each may be nil.
+type watch struct {
+	placing func(f *run, r *Request)
+	ended   func(r *Request)
 }
 
 // EventKind says what happens to a replica.
@@ -86,6 +95,9 @@ func Run(o Options, router Router) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	for _, e := range f.engines {
+		f.result.Busy = append(f.result.Busy, e.Stats().BusyTime)
 	}
 	return f.result, nil
 }
@@ -235,6 +247,10 @@ func (f *run) place(r *Request) error {
 }
 
 func (f *run) submit(r *Request) error {
+	r.Placed = f.now
+	if f.options.watch.placing != nil && !r.foreign {
+		f.options.watch.placing(f, r)
+	}
 	f.sent++
 	r.sequence.Tag = f.sent
 	f.flying[f.sent] = r
@@ -272,6 +288,9 @@ func (f *run) finish(at time.Duration, r *Request) {
 	r.telling = f.knowing.Usage
 	f.router.End(at, r)
 	f.result.add(r)
+	if f.options.watch.ended != nil {
+		f.options.watch.ended(r)
+	}
 }
 
 // askOrDeliver asks a replica for its metrics, or hands over what it has told.

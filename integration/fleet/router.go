@@ -21,9 +21,11 @@ type Request struct {
 	Session uint64
 	// Turn is where it comes from. No rule looks at the answer's length.
 	Turn *workload.Turn
-	// Arrived is when the router got it, Replica where it went.
-	Arrived time.Duration
-	Replica int
+	// Arrived is when the router got it, Placed when it was last placed, on Replica.
+	Arrived, Placed time.Duration
+	Replica         int
+	// Promised is how many tokens the router expected that replica to have cached.
+	Promised int
 
 	sequence engine.Request
 	history  *history
@@ -110,6 +112,7 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 		Model: "m", Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
+	r.Promised = int(float64(b.Estimate.Matched) * float64(r.Prompt) / float64(max(1, r.Estimated)))
 	for k, address := range c.buffer {
 		if address == b.Estimate.Replica {
 			return candidates[k]
