@@ -11,7 +11,7 @@ import (
 // A replica that loses its cache without a word is found out: from the first
 // evidence on at most five requests are promised what is not there.
 func TestLearningLostCache(t *testing.T) {
-	const at = 90 * time.Second
+	const at = 60 * time.Second
 	events := []struct {
 		name  string
 		event Event
@@ -48,13 +48,9 @@ func TestLearningLostCache(t *testing.T) {
 
 // falsePromises counts requests that were placed on a replica after the first
 // evidence of its loss and promised a good part of a prompt that was not there.
-// All that is said fits into the caches, so that nothing else is ever missing.
 func falsePromises(t *testing.T, event Event, knowing Knowledge, seed uint64) int {
 	t.Helper()
-	o := scenario(t, "tool-heavy", 0.5, seed, 3*time.Minute)
-	for i := range o.Replicas {
-		o.Replicas[i].Blocks *= 16
-	}
+	o := ample(t, seed)
 	o.Events, o.Knowledge = []Event{event}, &knowing
 	samples := record(t, o, seed)
 	from := evidence(samples, event, knowing)
@@ -65,6 +61,17 @@ func falsePromises(t *testing.T, event Event, knowing Knowledge, seed uint64) in
 		}
 	}
 	return n
+}
+
+// ample draws a workload which fits into the caches as a whole, so that nothing
+// is ever missing that was there before.
+func ample(t *testing.T, seed uint64) Options {
+	t.Helper()
+	o := scenario(t, "tool-heavy", 0.5, seed, 2*time.Minute)
+	for i := range o.Replicas {
+		o.Replicas[i].Blocks *= 16
+	}
+	return o
 }
 
 // unkept says that a good part of what was promised was not there.
@@ -93,11 +100,7 @@ func evidence(samples []sample, event Event, knowing Knowledge) time.Duration {
 
 // Without an event nothing is missing, or the test above would count it.
 func TestLearningLostCacheCountsNothingElse(t *testing.T) {
-	o := scenario(t, "tool-heavy", 0.5, 1, 3*time.Minute)
-	for i := range o.Replicas {
-		o.Replicas[i].Blocks *= 16
-	}
-	samples := record(t, o, 1)
+	samples := record(t, ample(t, 1), 1)
 	if slices.ContainsFunc(samples, unkept) {
 		t.Error("promises are not kept though no replica lost its cache")
 	}

@@ -20,12 +20,13 @@ const slowReplica = 2
 
 // Replicas of unequal speed are found out.
 func TestLearningSpeed(t *testing.T) {
-	workloads := []string{"no-reuse", "zipf-small-caches"}
+	workloads, loads := []string{"no-reuse", "zipf-small-caches"}, []float64{0.6}
 	if *learning {
 		workloads = append(workloads, "150-prefixes", "hotspot", "documents", "tool-heavy")
+		loads = append(loads, 0.8)
 	}
 	for _, name := range workloads {
-		for _, load := range []float64{0.6, 0.8} {
+		for _, load := range loads {
 			what := fmt.Sprintf("%s at %g", name, load)
 			t.Run(what, func(t *testing.T) {
 				t.Parallel()
@@ -38,7 +39,7 @@ func TestLearningSpeed(t *testing.T) {
 func learnSpeed(t *testing.T, name string, load float64, what string) {
 	var cost, share figures
 	for _, seed := range learningSeeds() {
-		o := scenario(t, name, load, seed, 5*time.Minute)
+		o := scenario(t, name, load, seed, long(5*time.Minute, 3*time.Minute))
 		uneven(&o)
 		told := RouterVisible
 		told.Speeds = true
@@ -47,7 +48,7 @@ func learnSpeed(t *testing.T, name string, load float64, what string) {
 		cost = append(cost, meanTTFT(learned, o.Warmup)/meanTTFT(record(t, o, seed), o.Warmup))
 		share = append(share, slowShare(learned, len(o.Replicas)))
 	}
-	bar(t, what+": mean TTFT, told = 1", cost.geometric(), 1.10)
+	bar(t, what+": mean TTFT, told = 1", cost.geometric(), compared(1.10))
 	bar(t, what+": work of the slow one after 50 requests, others' = 1", share.mean(), 1.0/3)
 }
 
