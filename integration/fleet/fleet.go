@@ -73,7 +73,11 @@ type Event struct {
 // options give the same requests at the same times to every router, except
 // that in closed loops a turn waits for the answer before it.
 func Run(o Options, router Router) (*Result, error) {
-	f := newFleet(o, router)
+	return newFleet(o, router).all()
+}
+
+// all runs until nothing is left to happen.
+func (f *run) all() (*Result, error) {
 	for {
 		next, kind := f.next()
 		if next == engine.Never {
