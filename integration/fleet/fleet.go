@@ -289,7 +289,7 @@ func (f *run) finish(at time.Duration, r *Request) {
 	if r.foreign {
 		return
 	}
-	r.telling = f.knowing.Usage
+	r.telling, r.dialect = f.knowing.Usage, f.options.Replicas[r.Replica].Dialect
 	f.router.End(at, r)
 	f.result.add(r)
 	if f.options.watch.ended != nil {

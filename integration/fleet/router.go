@@ -31,19 +31,27 @@ type Request struct {
 	history  *history
 	user     int
 	foreign  bool // went past the router
-	telling  bool // the answer tells of cached tokens
-	placed   any  // the router's own
+	telling  bool // the answer tells what the engine's dialect does
+	dialect  engine.Dialect
+	placed   any // the router's own
 }
 
 // Cached is how many tokens of the prompt the replica found in its cache. It is
 // known with the answer's end.
 func (r *Request) Cached() int { return r.sequence.Cached }
 
-// Usage is what the answer said of itself.
+// Usage is what the answer said of itself, which depends on the engine.
 func (r *Request) Usage() selection.Usage {
 	usage := selection.Usage{Output: r.Turn.Answer.Tokens}
-	if r.telling {
-		usage.Prompt, usage.Cached, usage.Checked = r.Prompt, r.Cached(), true
+	if !r.telling {
+		return usage
+	}
+	usage.Prompt = r.Prompt
+	if r.dialect == engine.VLLMPages || r.dialect == engine.LlamaCppPages {
+		usage.Cached, usage.Checked = r.Cached(), true
+	}
+	if r.dialect == engine.LlamaCppPages || r.dialect == engine.OllamaPages {
+		usage.Prefill = (r.sequence.FirstToken - r.sequence.Admitted).Seconds()
 	}
 	return usage
 }
