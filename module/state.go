@@ -4,10 +4,13 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/seed5db0839e/caddy-cache-aware/health"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
 // minIndexMemory is the least that makes a working index, in bytes.
@@ -29,6 +32,11 @@ type state struct {
 	bodies    *bodyBudget
 	owners    owners
 	decisions decisions
+	ratios    tokenizer.Ratios
+	loads     *health.Memory
+
+	mu      sync.Mutex
+	watches map[*loadWatch]bool // of running policies
 }
 
 func newState(indexMemory int64) (*state, error) {
@@ -44,6 +52,9 @@ func newState(indexMemory int64) (*state, error) {
 		fleet:  selection.NewFleet(store, binary.LittleEndian.Uint64(seed[:8])),
 		secret: binary.LittleEndian.Uint64(seed[8:]),
 		bodies: newBodyBudget(bodyMemory),
+		loads:  health.NewMemory(),
+
+		watches: make(map[*loadWatch]bool),
 	}, nil
 }
 
