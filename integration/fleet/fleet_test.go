@@ -119,8 +119,12 @@ func TestKeysAgreeWithTranscripts(t *testing.T) {
 				t.Fatalf("session %d: prompt %d cached %d, transcript has %d and %d",
 					i, r.Prompt, r.Cached(), want.Prompt, want.Cached)
 			}
-			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Prompt {
-				t.Fatalf("text blocks end at %d, prompt has %d", last.Tokens, r.Prompt)
+			r.estimate(usual)
+			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Estimated {
+				t.Fatalf("text blocks end at %d, prompt is taken to have %d", last.Tokens, r.Estimated)
+			}
+			if ratio := float64(r.Estimated) / float64(r.Prompt); ratio < 0.9 || ratio > 1.15 {
+				t.Fatalf("prompt of %d tokens is taken to have %d", r.Prompt, r.Estimated)
 			}
 		}
 	}
@@ -135,14 +139,14 @@ func TestTextBlocksExtend(t *testing.T) {
 	h := newHistory(&w.Sessions[0])
 	before := h.next(16)
 	for r := h.next(16); r != nil; r = h.next(16) {
-		n := len(before.Blocks)
+		n := len(before.Texts)
 		if n > 120 {
 			break // prompts' ends are not always cuts any more
 		}
-		if !reflect.DeepEqual(r.Blocks[:n], before.Blocks) {
+		if !reflect.DeepEqual(r.Texts[:n], before.Texts) {
 			t.Fatal("the next turn does not begin with the blocks of the one before")
 		}
-		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Blocks[n].Reply {
+		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Texts[n].Reply {
 			t.Fatal("the block after the prompt's end is not the reply's")
 		}
 		before = r
