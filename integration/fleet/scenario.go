@@ -1,13 +1,13 @@
 package fleet
 
 import (
+	"bufio"
 	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
@@ -92,10 +92,11 @@ func openTrace(path string) (io.ReadCloser, error) {
 		}
 		return nil, fmt.Errorf("opening trace: %w", err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
-		return file, nil
+	buffered := bufio.NewReader(file)
+	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" {
+		return traceFile{buffered, file}, nil
 	}
-	reader, err := gzip.NewReader(file)
+	reader, err := gzip.NewReader(buffered)
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("opening trace %s: %w", path, err)

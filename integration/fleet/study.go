@@ -27,7 +27,7 @@ type Study struct {
 type Row struct {
 	Policy    string  `json:"policy"`
 	Workload  string  `json:"workload"`
-	Load      float64 `json:"load"`
+	Load      float64 `json:"load,omitempty"`
 	Seed      uint64  `json:"seed"`
 	Requests  int     `json:"requests"`
 	TTFTMean  float64 `json:"ttft_mean_s"`
