@@ -14,7 +14,7 @@ type Block struct {
 type Slot uint16
 
 // Match is how many of a prompt's leading tokens one replica holds. Each field
-// includes the one before: Sure <= Pending <= Maybe.
+// includes the one before: Sure <= Pending <= Maybe <= Ghost.
 type Match struct {
 	// Sure counts tokens that were seen computed and lie well within the
 	// replica's capacity, or belong to running requests.
@@ -25,4 +25,6 @@ type Match struct {
 	// Maybe adds tokens so close to the replica's capacity that they may
 	// have been evicted.
 	Maybe uint32
+	// Ghost adds tokens that the replica is remembered to have evicted.
+	Ghost uint32
 }

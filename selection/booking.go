@@ -18,19 +18,23 @@ type Booking struct {
 	Estimate Estimate
 	Reason   Reason
 
-	fleet   *Fleet
-	replica *replica
-	claim   *Claim
-	model   string
-	work    Work
-	began   time.Time
+	fleet      *Fleet
+	replica    *replica
+	claim      *Claim
+	model      string
+	work       Work
+	began      time.Time
+	generation int // of the replica's promises
 
 	// The fields below are guarded by the fleet's lock.
-	prefill        time.Duration // charged
-	prompt         int           // tokens charged
-	streamed       bool
-	stage          stage
-	next, previous *Booking
+	prefill            time.Duration // charged
+	prompt             int           // tokens charged
+	streamed           bool
+	stage              stage
+	took               time.Duration // of the prefill
+	first              time.Time     // when the first token came
+	sequences, context int           // decoding then
+	next, previous     *Booking
 }
 
 // Usage is what an answer said of itself, in tokens. Prompt and Output are 0
@@ -38,8 +42,9 @@ type Booking struct {
 type Usage struct {
 	Prompt  int // cached tokens included
 	Output  int
-	Cached  int  // prompt tokens found in the replica's cache
-	Checked bool // Cached is known
+	Cached  int     // prompt tokens found in the replica's cache
+	Checked bool    // Cached is known
+	Prefill float64 // seconds that the replica says the prefill took, 0 when not known
 }
 
 // FirstToken reports that the first token of the answer has arrived: the
@@ -48,6 +53,9 @@ func (b *Booking) FirstToken(now time.Time) {
 	b.fleet.mu.Lock()
 	first := b.stage == waiting
 	b.replica.ledger.prefilled(b, now)
+	if first {
+		b.fleet.begin(b, now)
+	}
 	b.fleet.mu.Unlock()
 	if first {
 		b.claim.Confirm()
@@ -58,12 +66,7 @@ func (b *Booking) FirstToken(now time.Time) {
 func (b *Booking) End(now time.Time, usage Usage) {
 	if !b.close(now, func() {
 		b.replica.failures.succeed(modelCell(b.model), now)
-		if b.work == Generate {
-			b.fleet.outputs.learn(b.model, usage.Output)
-		}
-		if usage.Checked {
-			b.fleet.settleDoubt(b.replica, b.Estimate.Held, usage.Cached)
-		}
+		b.fleet.learn(b, now, usage)
 	}) {
 		return
 	}
@@ -110,7 +113,7 @@ func (b *Booking) Fail(now time.Time, failure Failure) {
 	b.claim.Undo()
 	if failure == FailureReplica {
 		// After the undoing, which stamps what had been confirmed.
-		b.fleet.doubt(b.replica)
+		b.fleet.Distrust(b.replica.address)
 	}
 }
 
@@ -123,6 +126,9 @@ func (b *Booking) close(now time.Time, last func()) bool {
 		return false
 	}
 	last()
+	if b.stage == running {
+		b.replica.slots.freed = now
+	}
 	b.replica.ledger.remove(b, now)
 	return true
 }

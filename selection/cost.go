@@ -1,6 +1,9 @@
 package selection
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// decodeWeight is what a second of decoding counts against a second of
@@ -29,11 +32,12 @@ func (f *Fleet) estimate(r *replica, request *Request, held Match, now time.Time
 	e.Wait = r.ledger.wait(now)
 	busy := min(r.utilisation(now), utilisationLimit)
 	if request.Work != Light {
-		e.estimatePrompt(r, request)
+		f.estimatePrompt(&e, r, request)
 	}
 	if request.Work == Generate {
 		e.Decode = f.estimateDecode(r, request, busy)
-		e.Wait += r.admission(request.Tokens, e.Decode)
+		e.Admission = r.admission(request.Tokens, e.Decode)
+		e.Wait += e.Admission
 	}
 	e.Factor = f.factor(r, e.TTFT(), busy, now)
 	e.Cost = e.Wait + e.Prefill*e.Factor + decodeWeight*e.Decode + e.Failing
@@ -42,10 +46,22 @@ func (f *Fleet) estimate(r *replica, request *Request, held Match, now time.Time
 
 // estimatePrompt fills in what is cached and what computing the rest takes.
 // The last token is always computed, since it yields the first one of the answer.
-func (e *Estimate) estimatePrompt(r *replica, request *Request) {
+func (f *Fleet) estimatePrompt(e *Estimate, r *replica, request *Request) {
 	e.Matched = max(0, min(r.expect(e.Held), request.Tokens-1))
 	e.Uncached = request.Tokens - e.Matched + request.Extra
-	e.Prefill = r.speed.prefill(float64(e.Matched), float64(e.Uncached))
+	e.Prefill = r.speed.prefill(float64(e.Matched), float64(e.Uncached)) * f.prefillPace(r)
+}
+
+// prefillChunk is how many prompt tokens engines usually compute in one step.
+const prefillChunk = 8192
+
+// steps is what the decoding of other sequences adds to the time of a prefill,
+// in seconds at the usual speed: engines do both in the same steps.
+func (r *replica) steps(uncached float64, sequences, context int) float64 {
+	if sequences == 0 {
+		return 0
+	}
+	return (0.5 + math.Ceil(uncached/prefillChunk)) * r.speed.interToken(sequences, float64(context))
 }
 
 // estimateDecode is the time to generate the answer, in seconds, slowed down
@@ -53,7 +69,7 @@ func (e *Estimate) estimatePrompt(r *replica, request *Request) {
 func (f *Fleet) estimateDecode(r *replica, request *Request, busy float64) float64 {
 	sequences := r.ledger.inFlight() + 1
 	context := float64(r.ledger.context + request.Tokens)
-	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) / (1 - busy)
+	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) * f.decodePace(r) / (1 - busy)
 }
 
 // factor is what a second of prefill costs everybody, itself included.

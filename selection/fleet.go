@@ -23,6 +23,7 @@ type Fleet struct {
 
 	mu        sync.Mutex
 	replicas  map[string]*replica
+	paces     paces
 	outputs   outputs
 	random    *rand.Rand
 	estimates []Estimate
@@ -89,7 +90,8 @@ func (f *Fleet) score(now time.Time, request *Request, candidates []string, matc
 	f.estimates = f.estimates[:0]
 	for _, address := range candidates {
 		r := f.join(address, now)
-		f.resize(r, request.Capacity)
+		r.configure(request.Capacity)
+		f.resize(r)
 		var held Match
 		if int(r.slot) < len(matches) {
 			held = matches[r.slot]
@@ -125,15 +127,16 @@ func (f *Fleet) choose(estimates []Estimate, avoid []string) int {
 func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 	r := f.replicas[e.Replica]
 	b := &Booking{
-		Estimate: *e,
-		fleet:    f,
-		replica:  r,
-		model:    request.Model,
-		work:     request.Work,
-		began:    now,
-		prefill:  seconds(e.Prefill),
-		prompt:   request.Tokens + request.Extra,
-		streamed: request.Streamed,
+		Estimate:   *e,
+		fleet:      f,
+		replica:    r,
+		model:      request.Model,
+		work:       request.Work,
+		began:      now,
+		prefill:    seconds(e.Prefill),
+		prompt:     request.Tokens + request.Extra,
+		streamed:   request.Streamed,
+		generation: r.generation,
 	}
 	if request.hinted {
 		b.Estimate.Held = Match{} // assumed, so no answer can prove it wrong
@@ -172,7 +175,7 @@ func (f *Fleet) join(address string, now time.Time) *replica {
 	r := f.replicas[address]
 	if r == nil {
 		f.leaveAbsent(now)
-		r = &replica{address: address, speed: DefaultSpeed, capacity: DefaultCapacity}
+		r = &replica{address: address, speed: DefaultSpeed, capacity: DefaultCapacity, trust: usualTrust}
 		r.slot = f.residency.Join(r.capacity)
 		f.replicas[address] = r
 	}

@@ -37,6 +37,7 @@ func (l *ledger) prefilled(b *Booking, now time.Time) {
 		return
 	}
 	l.leaveQueue(b, now)
+	b.sequences, b.context = l.running, l.context
 	l.running++
 	b.stage = running
 }
@@ -60,6 +61,7 @@ func (l *ledger) remove(b *Booking, now time.Time) {
 // its own estimate is.
 func (l *ledger) leaveQueue(b *Booking, now time.Time) {
 	if b == l.first {
+		b.took = max(0, now.Sub(l.since))
 		l.since = now
 	} else if l.since = l.since.Add(b.prefill); l.since.After(now) {
 		l.since = now

@@ -12,18 +12,29 @@ const (
 
 // replica is what a fleet knows about one upstream.
 type replica struct {
-	address              string
-	slot                 Slot
-	speed                Speed
-	capacity             int  // tokens, as believed
-	configured, reported int  // tokens, 0 when not told
-	slots                int  // sequences admitted at once, 0 when there is no limit
-	doubted              bool // may have lost its cache
-	ledger               ledger
-	failures             failures
-	arrivals             decayed // bookings
-	busy                 decayed // seconds of booked prefill
-	seen                 time.Time
+	address string
+	slot    Slot
+	seen    time.Time
+
+	speed  Speed // usual, or known when pinned
+	pinned bool
+	paces  paces
+
+	capacity                      int // tokens, as believed
+	configured, reported, learned int // tokens, 0 when not known
+	belief                        capacityBelief
+
+	doubted    bool // may have lost its cache
+	generation int  // counts the occasions on which promises lost their meaning
+	trust      trust
+
+	slots    slots
+	counters counters
+	ledger   ledger
+	foreign  foreign
+	failures failures
+	arrivals decayed // bookings
+	busy     decayed // seconds of booked prefill
 }
 
 // arrivalRate is the rate of bookings per second.
@@ -43,8 +54,9 @@ func (r *replica) utilisation(now time.Time) float64 {
 // give back their share of the cache then.
 func (r *replica) admission(tokens int, decode float64) float64 {
 	wait := 0.0
-	if ahead := r.ledger.inFlight() - r.slots + 1; r.slots > 0 && ahead > 0 {
-		wait = decode * float64(ahead) / float64(r.slots)
+	limit := r.slots.limit()
+	if ahead := r.ledger.inFlight() - limit + 1; limit > 0 && ahead > 0 {
+		wait = decode * float64(ahead) / float64(limit)
 	}
 	if context := r.ledger.context; context > 0 {
 		if excess := context + tokens - r.capacity; excess > 0 {

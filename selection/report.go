@@ -37,16 +37,23 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 	defer f.mu.Unlock()
 	r := f.join(address, now)
 	if report.Restarted || report.Sleeping {
-		r.doubted = false
-		f.residency.Forget(r.slot)
+		f.forget(r)
+	}
+	if report.Restarted {
+		r.paces, r.trust, r.slots = paces{}, usualTrust, slots{}
+	}
+	if report.NoPrefixCaching {
+		r.trust = trust{}
 	}
 	if Known(report.CapacityTokens) {
-		r.reported = int(min(report.CapacityTokens, maxCapacity))
-		f.resize(r, 0)
+		r.report(int(min(report.CapacityTokens, maxCapacity)))
+		f.resize(r)
 	}
 	if Known(report.Slots) {
-		r.slots = int(min(report.Slots, math.MaxInt32))
+		r.slots.reported = int(min(report.Slots, math.MaxInt32))
 	}
+	r.foreign.report(now, report, r.ledger.inFlight())
+	f.learnCounters(r, report, r.foreign.ratio(now))
 }
 
 // Distrust says that a replica may have lost its cache, as when it fails its
@@ -54,9 +61,8 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 // confirmed.
 func (f *Fleet) Distrust(address string) {
 	f.mu.Lock()
-	r := f.replicas[address]
-	f.mu.Unlock()
-	if r != nil {
+	defer f.mu.Unlock()
+	if r := f.replicas[address]; r != nil {
 		f.doubt(r)
 	}
 }
@@ -67,26 +73,46 @@ func (f *Fleet) Forget(address string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.replicas[address]
-	if r == nil {
-		return false
+	if r != nil {
+		f.forget(r)
 	}
-	r.doubted = false
-	f.residency.Forget(r.slot)
-	return true
+	return r != nil
 }
 
-// resize gives the residency model the size that is believed in: the one that
-// the operator configured, else the one that the replica reports, else the usual.
-func (f *Fleet) resize(r *replica, configured int) {
-	if configured > 0 {
-		r.configured = configured
+// SetSpeed tells how fast a replica is, which is then not learned.
+func (f *Fleet) SetSpeed(now time.Time, address string, speed Speed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r := f.join(address, now)
+	r.speed, r.pinned = speed, true
+}
+
+// report notes the capacity that the replica reports. A new one is believed
+// over what was learned before.
+func (r *replica) report(capacity int) {
+	if capacity != r.reported {
+		r.reported, r.learned = capacity, 0
+		r.belief = capacityBelief{}
 	}
-	capacity := r.configured
-	if capacity == 0 {
-		capacity = r.reported
+}
+
+// configure notes the capacity that the operator configured.
+func (r *replica) configure(capacity int) {
+	if capacity > 0 && capacity != r.configured {
+		r.configured, r.learned = capacity, 0
+		r.belief = capacityBelief{}
 	}
-	if capacity == 0 {
-		capacity = DefaultCapacity
+}
+
+// resize gives the residency model the capacity that is believed in: the one
+// that answers have taught, else the one that the operator configured, else the
+// one that the replica reports, else the usual.
+func (f *Fleet) resize(r *replica) {
+	capacity := DefaultCapacity
+	for _, c := range []int{r.reported, r.configured, r.learned} {
+		if c > 0 {
+			capacity = c
+		}
 	}
 	if capacity != r.capacity {
 		r.capacity = capacity

@@ -38,16 +38,17 @@ type Request struct {
 // Estimate is what a request is expected to cost on one replica. Times are in
 // seconds.
 type Estimate struct {
-	Replica  string
-	Held     Match   // prompt tokens that the replica holds, and how sure that is
-	Matched  int     // prompt tokens expected to be found in its cache
-	Uncached int     // prompt tokens that it would have to compute
-	Wait     float64 // until the prefill can begin
-	Prefill  float64
-	Decode   float64
-	Factor   float64 // what a second of this prefill costs everybody, 1 when only itself
-	Failing  float64 // price of recent failures
-	Cost     float64 // what is compared
+	Replica   string
+	Held      Match   // prompt tokens that the replica holds, and how sure that is
+	Matched   int     // prompt tokens expected to be found in its cache
+	Uncached  int     // prompt tokens that it would have to compute
+	Wait      float64 // until the prefill can begin
+	Admission float64 // of that, until there is a place in the running batch
+	Prefill   float64
+	Decode    float64
+	Factor    float64 // what a second of this prefill costs everybody, 1 when only itself
+	Failing   float64 // price of recent failures
+	Cost      float64 // what is compared
 }
 
 // TTFT is the expected time to first token in seconds.

@@ -37,6 +37,8 @@ type booking struct {
 	missing int64  // tokens that the replica must compute
 	regrets int64  // those that a replica held and evicted, while no other holds them
 	loser   *replicaCache
+
+	promising promising
 }
 
 // resolve finds or makes the nodes of blocks, up to where room ends.
@@ -80,6 +82,7 @@ func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
 	defer c.mu.Unlock()
 	claim := &Claim{residency: b.residency, cache: c, slot: b.slot, born: c.recency.epoch()}
 	b.horizon = c.horizon()
+	b.promising.ages = c.recency.ages()
 	room := c.recency.capacity - c.recency.pinned - c.recency.total
 	for i := 0; i < len(nodes); i++ {
 		switch b.pinNode(nodes[i]) {
@@ -96,6 +99,7 @@ func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
 	}
 	c.publish()
 	claim.nodes = nodes
+	claim.promise = b.promising.done()
 	claim.evicted = max(0, b.missing-max(0, room))
 	claim.regrets, claim.loser = b.regrets, b.loser
 	return claim
@@ -125,7 +129,11 @@ func (b *booking) pinNode(n *node) pinResult {
 	}
 	had := levelAbsent
 	if ok {
-		had = b.horizon.level(&n.holders[i])
+		h := &n.holders[i]
+		had = b.horizon.level(h)
+		b.promising.block(n, h, b.horizon.pinned(h))
+	} else {
+		b.promising.block(n, nil, false)
 	}
 	b.count(n, had)
 	h := b.hold(n, i, ok)

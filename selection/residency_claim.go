@@ -11,6 +11,8 @@ type Claim struct {
 	born      uint32 // epoch of the booking: void if the replica was forgotten since
 	nodes     []*node
 
+	promise promise // what was held at the booking, by capacity
+
 	// What the booking takes from others, counted once it is confirmed.
 	evicted, regrets int64
 	loser            *replicaCache

@@ -15,11 +15,11 @@ func TestDoubtSurvivesMerging(t *testing.T) {
 		r.Book(slot, hot).Release(0)
 	}
 	expect(t, r, old, slot, Match{Maybe: 200})
-	expect(t, r, fresh, slot, Match{200, 200, 200})
+	expect(t, r, fresh, slot, Match{Sure: 200, Pending: 200, Maybe: 200})
 	r.Disbelieve(slot)
 	expect(t, r, old, slot, Match{})
-	expect(t, r, fresh, slot, Match{200, 200, 200})
-	expect(t, r, hot, slot, Match{2000, 2000, 2000})
+	expect(t, r, fresh, slot, Match{Sure: 200, Pending: 200, Maybe: 200})
+	expect(t, r, hot, slot, Match{Sure: 2000, Pending: 2000, Maybe: 2000})
 	if held := r.Held(slot); held != 2200 {
 		t.Errorf("holds %d tokens, want 2200", held)
 	}
@@ -33,7 +33,7 @@ func TestDoubtEnds(t *testing.T) {
 	r.Doubt(slot)
 	r.Believe(slot)
 	r.Disbelieve(slot) // too late
-	expect(t, r, prompt, slot, Match{200, 200, 200})
+	expect(t, r, prompt, slot, Match{Sure: 200, Pending: 200, Maybe: 200})
 
 	open := r.Book(slot, prompt)
 	r.Doubt(slot)
@@ -43,5 +43,5 @@ func TestDoubtEnds(t *testing.T) {
 	r.Doubt(slot)
 	r.Forget(slot)
 	r.Book(slot, prompt).Release(0)
-	expect(t, r, prompt, slot, Match{200, 200, 200})
+	expect(t, r, prompt, slot, Match{Sure: 200, Pending: 200, Maybe: 200})
 }

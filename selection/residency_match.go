@@ -143,6 +143,7 @@ func (s *search) extend(slot int, l level, tokens uint32) {
 		m.Maybe = max(m.Maybe, tokens)
 		s.held = max(s.held, tokens)
 	}
+	m.Ghost = max(m.Ghost, tokens)
 	s.known = max(s.known, tokens)
 }
 

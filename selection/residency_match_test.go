@@ -30,8 +30,8 @@ func TestMatchHoleOfOne(t *testing.T) {
 	r.Book(a, prompt).Release(0)
 	r.Book(b, prompt[:25]).Release(0)
 	r.store.get(prompt[19].Key).remove(a)
-	expect(t, r, prompt, a, Match{1900, 1900, 1900})
-	expect(t, r, prompt, b, Match{2500, 2500, 2500})
+	expect(t, r, prompt, a, Match{Sure: 1900, Pending: 1900, Maybe: 1900})
+	expect(t, r, prompt, b, Match{Sure: 2500, Pending: 2500, Maybe: 2500})
 }
 
 func TestMatchInputs(t *testing.T) {
@@ -41,12 +41,12 @@ func TestMatchInputs(t *testing.T) {
 	r.Book(a, prompt).Release(0)
 	r.Book(b, prompt[:2]).Release(0)
 
-	short := []Match{{9, 9, 9}}
-	if r.Match(prompt, short); short[0] != (Match{300, 300, 300}) {
+	short := []Match{{Sure: 9, Pending: 9, Maybe: 9}}
+	if r.Match(prompt, short); short[0] != (Match{Sure: 300, Pending: 300, Maybe: 300, Ghost: 300}) {
 		t.Errorf("short result %+v", short)
 	}
-	long := []Match{{}, {}, {7, 7, 7}}
-	if r.Match(prompt, long); long[1] != (Match{200, 200, 200}) || long[2] != (Match{}) {
+	long := []Match{{}, {}, {Sure: 7, Pending: 7, Maybe: 7}}
+	if r.Match(prompt, long); long[1] != (Match{Sure: 200, Pending: 200, Maybe: 200, Ghost: 200}) || long[2] != (Match{}) {
 		t.Errorf("long result %+v", long)
 	}
 	if ghost := r.Match(nil, long); ghost != 0 || long[0] != (Match{}) {
@@ -71,7 +71,7 @@ func TestMatchGhost(t *testing.T) {
 	}
 	r.Book(a, chain(2, 120, 100)).Release(0)
 	got, ghost := match(t, r, prompt)
-	if got[a] != (Match{}) || got[b].Sure != 400 || ghost != 600 {
+	if got[a] != (Match{Ghost: 1000}) || got[b].Sure != 400 || ghost != 600 {
 		t.Errorf("matches %+v, ghost %d, want 600 beyond the 400 that slot %d holds", got, ghost, b)
 	}
 	r.Book(a, chain(3, 120, 100)).Release(0)

@@ -63,7 +63,7 @@ func TestGhostsLeaveFirst(t *testing.T) {
 		r.Book(slot, chain(i, 10, 100)).Release(0)
 		within(t, r)
 		for j := i - min(i, 7); j <= i; j++ {
-			expect(t, r, chain(j, 10, 100), slot, Match{1000, 1000, 1000})
+			expect(t, r, chain(j, 10, 100), slot, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
 		}
 	}
 	if s := r.Stats(); s.Evicted+s.Dropped != 0 {
@@ -79,8 +79,8 @@ func TestUnusedLeaveWhenFull(t *testing.T) {
 		r.Book(slot, chain(i, 10, 100)).Release(0)
 		r.Book(slot, hot).Release(0)
 		within(t, r)
-		expect(t, r, chain(i, 10, 100), slot, Match{1000, 1000, 1000})
-		expect(t, r, hot, slot, Match{2000, 2000, 2000})
+		expect(t, r, chain(i, 10, 100), slot, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
+		expect(t, r, hot, slot, Match{Sure: 2000, Pending: 2000, Maybe: 2000})
 	}
 	if s := r.Stats(); s.Evicted == 0 || s.Dropped != 0 {
 		t.Errorf("stats %+v, want evictions and nothing dropped", s)
@@ -96,7 +96,7 @@ func TestPinnedStay(t *testing.T) {
 		within(t, r)
 	}
 	for i := range uint64(10) {
-		expect(t, r, chain(i, 10, 100), slot, Match{0, 1000, 1000})
+		expect(t, r, chain(i, 10, 100), slot, Match{Sure: 0, Pending: 1000, Maybe: 1000})
 	}
 	expect(t, r, chain(12, 10, 100), slot, Match{})
 	if s := r.Stats(); s.Dropped != 50 {
@@ -170,5 +170,5 @@ func TestHeapBound(t *testing.T) {
 	if s.Dropped+s.Rejected != 0 || s.Bytes > s.Limit || s.Entries < 20_000 {
 		t.Errorf("stats %+v", s)
 	}
-	expect(t, r, blocks, slot, Match{5000, 5000, 5000})
+	expect(t, r, blocks, slot, Match{Sure: 5000, Pending: 5000, Maybe: 5000})
 }

@@ -13,13 +13,13 @@ func TestSlotsAreReused(t *testing.T) {
 		t.Errorf("joined slot %d, want %d again", got, b)
 	}
 	expect(t, r, prompt, b, Match{})
-	expect(t, r, prompt, c, Match{1000, 1000, 1000})
+	expect(t, r, prompt, c, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
 
 	second := r.Book(b, prompt[:5])
 	open.Confirm() // of the replica that left
-	expect(t, r, prompt, b, Match{0, 500, 500})
+	expect(t, r, prompt, b, Match{Sure: 0, Pending: 500, Maybe: 500})
 	open.Release(100)
-	expect(t, r, prompt, b, Match{0, 500, 500})
+	expect(t, r, prompt, b, Match{Sure: 0, Pending: 500, Maybe: 500})
 	second.Undo()
 	expect(t, r, prompt, b, Match{})
 	if held := r.Held(b); held != 0 {
@@ -69,7 +69,7 @@ func TestSetCapacity(t *testing.T) {
 	slot := r.Join(10_000)
 	prompt := chain(1, 80, 100)
 	r.Book(slot, prompt).Release(0)
-	expect(t, r, prompt, slot, Match{8000, 8000, 8000})
+	expect(t, r, prompt, slot, Match{Sure: 8000, Pending: 8000, Maybe: 8000})
 	r.SetCapacity(slot, 4_000)
 	got, ghost := match(t, r, prompt)
 	if m := got[slot]; m.Sure < 3300 || m.Sure > 3500 || m.Maybe < 4500 || m.Maybe > 4800 || ghost != 8000-m.Maybe {
@@ -79,7 +79,7 @@ func TestSetCapacity(t *testing.T) {
 		t.Errorf("holds %d tokens, want 4000", held)
 	}
 	r.SetCapacity(slot, 20_000)
-	expect(t, r, prompt, slot, Match{8000, 8000, 8000})
+	expect(t, r, prompt, slot, Match{Sure: 8000, Pending: 8000, Maybe: 8000})
 }
 
 func TestClose(t *testing.T) {

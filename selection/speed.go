@@ -24,7 +24,7 @@ type Speed struct {
 var DefaultSpeed = Speed{
 	Fixed:           4e-3,
 	PerToken:        25e-6,
-	PerTokenContext: 0.13e-9,
+	PerTokenContext: 1.1e-9,
 	Step:            6e-3,
 	PerSequence:     30e-6,
 	PerContextToken: 50e-9,

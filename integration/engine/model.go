@@ -100,6 +100,9 @@ type Engine struct {
 	load    load // of the step in flight
 	aborted bool // some running request is cancelled
 
+	started time.Duration // the last reset
+	wake    time.Duration // no step begins before
+
 	events, reported []Event
 	stats            Stats
 }
@@ -133,7 +136,7 @@ func (e *Engine) Submit(now time.Duration, r *Request) error {
 	}
 	e.run(now)
 	if e.idle() {
-		e.clock = now
+		e.clock = max(now, e.wake)
 	}
 	r.Submitted = now
 	e.waiting.pushBack(r)
@@ -161,7 +164,7 @@ func (e *Engine) Reset(now time.Duration) []*Request {
 	e.run(now)
 	dropped := append([]*Request(nil), e.running...)
 	dropped = append(dropped, e.waiting.items()...)
-	*e = Engine{base: e.base, profile: e.profile, clock: now, events: e.events}
+	*e = Engine{base: e.base, profile: e.profile, clock: now, started: now, events: e.events}
 	e.coldCache()
 	for _, r := range dropped {
 		r.blocks = nil
@@ -174,6 +177,26 @@ func (e *Engine) Slow(now time.Duration, factor float64) {
 	e.run(now)
 	e.profile = e.base.Slowed(factor)
 }
+
+// Started is when the engine was last reset.
+func (e *Engine) Started() time.Duration { return e.started }
+
+// Sleep makes the engine give up its KV cache and compute nothing before until.
+// What was running is computed again then.
+func (e *Engine) Sleep(now, until time.Duration) {
+	e.run(now)
+	e.dropCancelled()
+	for len(e.running) > 0 {
+		e.preemptLast()
+	}
+	e.cache.clear()
+	e.planned = false
+	e.wake = until
+	e.clock = max(now, until)
+}
+
+// Sleeping reports whether the engine was put to sleep and has not woken up.
+func (e *Engine) Sleeping(now time.Duration) bool { return now < e.wake }
 
 // ClearCache makes all content unfindable; running requests go on.
 func (e *Engine) ClearCache(now time.Duration) {

@@ -28,6 +28,8 @@ type Profile struct {
 	// with an equal share of the capacity and the memory of the one sequence it
 	// served last, as llama.cpp does. Otherwise blocks are shared as in vLLM.
 	Slots bool
+	// Dialect is how the engine tells of itself.
+	Dialect Dialect
 
 	// StepFloor is the time to read the weights once, StepBase the fixed
 	// overhead of a step that is bound by arithmetic.
@@ -43,29 +45,33 @@ type Profile struct {
 }
 
 // The profiles are estimates from model and hardware sheets: PerPrefillToken is
-// two operations per weight at about two thirds of the peak, StepFloor the
-// weights over the memory bandwidth plus launch overhead, PerKVToken the bytes of
-// a token's KV over the bandwidth, Blocks what is left of the memory.
+// two operations per weight at about two thirds of the peak, PerAttention four
+// operations per layer and hidden dimension (two for the scores, two for the sum
+// of values) at half of the peak, StepFloor the weights over the memory bandwidth
+// plus launch overhead, PerKVToken the bytes of a token's KV over the bandwidth,
+// Blocks what is left of the memory. Half of the peak is what published times of
+// long prompts come to: 30 minutes for a million tokens of an 8B model on one
+// A100 (MInference, arXiv:2407.02490) are 3.6 ns a pair, or 47 % of its peak.
 var (
 	// H100x8B is an 8B model (bf16) on one H100 with 80 GB.
 	H100x8B = Profile{
 		Name: "8b-h100", BlockSize: 16, Blocks: 25_000, TokenBudget: 8192, MaxSequences: 256,
 		StepFloor: 6 * time.Millisecond, StepBase: 4 * time.Millisecond,
-		PerPrefillToken: 25 * time.Microsecond, PerAttention: 0.13,
+		PerPrefillToken: 25 * time.Microsecond, PerAttention: 1.1,
 		PerSequence: 30 * time.Microsecond, PerKVToken: 50 * time.Nanosecond,
 	}
 	// H100x32B is a 32B model (bf16) on two H100.
 	H100x32B = Profile{
 		Name: "32b-2xh100", BlockSize: 16, Blocks: 17_500, TokenBudget: 8192, MaxSequences: 256,
 		StepFloor: 12 * time.Millisecond, StepBase: 6 * time.Millisecond,
-		PerPrefillToken: 60 * time.Microsecond, PerAttention: 0.16,
+		PerPrefillToken: 60 * time.Microsecond, PerAttention: 1.3,
 		PerSequence: 40 * time.Microsecond, PerKVToken: 50 * time.Nanosecond,
 	}
 	// H100x70B is a 70B model (bf16) on four H100.
 	H100x70B = Profile{
 		Name: "70b-4xh100", BlockSize: 16, Blocks: 25_600, TokenBudget: 8192, MaxSequences: 256,
 		StepFloor: 14 * time.Millisecond, StepBase: 8 * time.Millisecond,
-		PerPrefillToken: 70 * time.Microsecond, PerAttention: 0.16,
+		PerPrefillToken: 70 * time.Microsecond, PerAttention: 1.3,
 		PerSequence: 40 * time.Microsecond, PerKVToken: 32 * time.Nanosecond,
 	}
 	// T4x8B is an 8B model (int4) on an old card with 16 GB, 65 Tflop/s and
@@ -73,15 +79,16 @@ var (
 	T4x8B = Profile{
 		Name: "8b-t4", BlockSize: 16, Blocks: 3_000, TokenBudget: 2048, MaxSequences: 64,
 		StepFloor: 25 * time.Millisecond, StepBase: 10 * time.Millisecond,
-		PerPrefillToken: 500 * time.Microsecond, PerAttention: 2.6,
+		PerPrefillToken: 500 * time.Microsecond, PerAttention: 16,
 		PerSequence: 100 * time.Microsecond, PerKVToken: 500 * time.Nanosecond,
 	}
 	// LlamaCpp is an 8B model (4 bit) under llama.cpp on a desktop card with
 	// 24 GB, four slots of 16k tokens.
 	LlamaCpp = Profile{
 		Name: "llamacpp-4slots", BlockSize: 16, Blocks: 4096, TokenBudget: 2048, MaxSequences: 4, Slots: true,
+		Dialect:   LlamaCppPages,
 		StepFloor: 8 * time.Millisecond, StepBase: 6 * time.Millisecond,
-		PerPrefillToken: 250 * time.Microsecond, PerAttention: 1,
+		PerPrefillToken: 250 * time.Microsecond, PerAttention: 8,
 		PerSequence: 500 * time.Microsecond, PerKVToken: 160 * time.Nanosecond,
 	}
 )
@@ -112,7 +119,8 @@ func (p Profile) MaxTokens() int {
 	return p.Capacity()
 }
 
-// Slowed is the profile with all its times multiplied by factor.
+// Slowed is the profile with all its times multiplied by factor: 3 makes it
+// three times slower, 0.5 twice as fast.
 func (p Profile) Slowed(factor float64) Profile {
 	scale := func(d *time.Duration) { *d = time.Duration(math.Round(float64(*d) * factor)) }
 	for _, d := range []*time.Duration{

@@ -16,7 +16,7 @@ func TestStepTime(t *testing.T) {
 	}{
 		{"one sequence decoding 1,000 tokens", load{decoding: 1, kv: 1000}, 6*ms + 30*time.Microsecond + 50*time.Microsecond},
 		{"a short prompt hides behind the weights", load{prefill: 40, attention: 800}, 6 * ms},
-		{"a long prompt", load{prefill: 8000, attention: 32e6}, 4*ms + 200*ms + 4160*time.Microsecond},
+		{"a long prompt", load{prefill: 8000, attention: 32e6}, 4*ms + 200*ms + 35_200*time.Microsecond},
 		{"both", load{prefill: 8000, decoding: 10, kv: 50_000}, 204*ms + 300*time.Microsecond + 2500*time.Microsecond},
 	}
 	for _, tt := range tests {

@@ -82,7 +82,7 @@ func (b *board) FirstToken(_ time.Duration, r *Request) {
 	ticket.claim.Confirm()
 }
 
-func (b *board) End(_ time.Duration, r *Request) {
+func (b *board) End(_ time.Duration, r *Request, _ selection.Usage) {
 	t := &b.replicas[r.Replica]
 	t.running--
 	t.context -= r.Prompt

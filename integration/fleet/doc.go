@@ -4,5 +4,6 @@
 //
 // A rule sees what a router in front of real engines can see: the prompt's text
 // in blocks that align with no block of tokens, its own placements and clock,
-// first tokens and ends of answers with the tokens that were cached.
+// first tokens and ends of answers, and what replicas tell of themselves, which
+// is as stale as in reality and can be more or less ([Knowledge]).
 package fleet

@@ -23,7 +23,14 @@ func (f *run) apply(e Event) error {
 	case Slow:
 		target.Slow(f.now, e.Factor)
 		return f.advance(e.Replica)
+	case Reset:
+		target.ClearCache(f.now)
+		return f.advance(e.Replica)
+	case Sleep:
+		target.Sleep(f.now, f.now+e.For)
+		return f.advance(e.Replica)
 	case Crash:
+		f.downUntil[e.Replica] = f.now + e.For
 		return f.crash(e.Replica)
 	default:
 		return fmt.Errorf("event at %v: unknown kind %d", e.At, e.Kind)
@@ -41,8 +48,10 @@ func (f *run) crash(replica int) error {
 	for _, sequence := range dropped {
 		r := f.flying[sequence.Tag]
 		delete(f.flying, sequence.Tag)
-		f.router.Fail(f.now, r)
-		f.result.Retried++
+		if !r.foreign {
+			f.router.Fail(f.now, r)
+			f.result.Retried++
+		}
 		// An engine takes a sequence once only; the time lost counts.
 		again := *r
 		again.sequence = engine.Request{Keys: sequence.Keys, Prompt: sequence.Prompt, Output: sequence.Output}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"container/heap"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
@@ -21,6 +22,11 @@ type Options struct {
 	Until time.Duration
 	// Warmup is how long requests are not counted.
 	Warmup time.Duration
+	// Knowledge is what the router gets to know; nil for RouterVisible.
+	Knowledge *Knowledge
+	// Foreign is the share of sessions whose requests reach the replicas past
+	// the router, in turn. They are not counted, and it never hears of them.
+	Foreign float64
 }
 
 // EventKind says what happens to a replica.
@@ -33,11 +39,16 @@ const (
 	// Join makes it a candidate, cold if it crashed. A replica whose first event
 	// is Join is none before.
 	Join
-	// Crash drops its requests, which are placed anew, and its cache. It stays a
+	// Crash drops its requests, which are placed anew, and its cache. It starts
+	// again after For, and refuses what is sent to it until then. It stays a
 	// candidate unless it leaves too.
 	Crash
 	// Slow multiplies the time of its steps by Factor.
 	Slow
+	// Reset empties its cache; its requests go on.
+	Reset
+	// Sleep empties its cache and stops its work For so long.
+	Sleep
 )
 
 // Event is something that happens to a replica.
@@ -46,6 +57,7 @@ type Event struct {
 	Kind    EventKind
 	Replica int
 	Factor  float64
+	For     time.Duration
 }
 
 // Run sends the workload through a router and reports how it went. The same
@@ -64,6 +76,8 @@ func Run(o Options, router Router) (*Result, error) {
 		case eventDue:
 			err = f.apply(f.events[0])
 			f.events = f.events[1:]
+		case pageDue:
+			err = f.askOrDeliver(f.metrics.clocks.order[0])
 		case stepDue:
 			err = f.advance(f.clocks.order[0])
 		case requestDue:
@@ -78,23 +92,36 @@ func Run(o Options, router Router) (*Result, error) {
 
 type run struct {
 	options Options
+	knowing Knowledge
 	router  Router
 	engines []*engine.Engine
 	clocks  clocks
+	metrics *metrics
 	events  []Event
 	due     dueList
 	now     time.Duration
 	begun   int // sessions of an open workload
-	queues  [][]int
+	foreign int // requests that went past the router
 	// candidates are the replicas that may be chosen.
 	candidates []int
+	downUntil  []time.Duration // of each replica
 	flying     map[uint64]*Request
 	sent       uint64
 	result     *Result
 }
 
 func newFleet(o Options, router Router) *run {
-	f := &run{options: o, router: router, events: o.Events, flying: map[uint64]*Request{}, result: newResult(o)}
+	f := &run{
+		options: o, knowing: RouterVisible, router: router, events: o.Events,
+		downUntil: make([]time.Duration, len(o.Replicas)), flying: map[uint64]*Request{}, result: newResult(o),
+	}
+	if o.Knowledge != nil {
+		f.knowing = *o.Knowledge
+	}
+	if learner, ok := router.(Learner); ok {
+		learner.Configure(f.knowing)
+	}
+	f.metrics = newMetrics(router, f.knowing, len(o.Replicas))
 	first := map[int]EventKind{}
 	for _, e := range o.Events {
 		if first[e.Replica] == 0 {
@@ -134,6 +161,7 @@ type dueKind uint8
 
 const (
 	eventDue dueKind = iota
+	pageDue
 	stepDue
 	requestDue
 )
@@ -150,6 +178,10 @@ func (f *run) next() (at time.Duration, kind dueKind) {
 	}
 	if len(f.due) > 0 && f.due[0].at < at {
 		at, kind = f.due[0].at, requestDue
+	}
+	// Pages alone keep no run going.
+	if t := f.metrics.next(); at != engine.Never && t < at {
+		at, kind = t, pageDue
 	}
 	return at, kind
 }
@@ -175,14 +207,36 @@ func (f *run) send(d *due) error {
 		return nil
 	}
 	r.Arrived, r.user, r.Session = f.now, d.user, uint64(d.session)
+	r.foreign = float64(mix(r.Session)>>11)/(1<<53) < f.options.Foreign
 	return f.place(r)
 }
 
+// place sends a request to the replica that is chosen for it, and to another
+// one when that refuses it.
 func (f *run) place(r *Request) error {
-	if len(f.candidates) == 0 {
-		return fmt.Errorf("placing request at %v: no replica is a candidate", f.now)
+	candidates := f.candidates
+	for {
+		if len(candidates) == 0 {
+			return fmt.Errorf("placing request at %v: no replica takes it", f.now)
+		}
+		if r.foreign {
+			f.foreign++
+			r.Replica = candidates[f.foreign%len(candidates)]
+		} else {
+			r.Replica = f.router.Choose(f.now, r, candidates)
+		}
+		if f.downUntil[r.Replica] <= f.now {
+			return f.submit(r)
+		}
+		if !r.foreign {
+			f.router.Fail(f.now, r)
+			f.result.Retried++
+		}
+		candidates = slices.DeleteFunc(slices.Clone(candidates), func(i int) bool { return i == r.Replica })
 	}
-	r.Replica = f.router.Choose(f.now, r, f.candidates)
+}
+
+func (f *run) submit(r *Request) error {
 	f.sent++
 	r.sequence.Tag = f.sent
 	f.flying[f.sent] = r
@@ -200,17 +254,41 @@ func (f *run) advance(replica int) error {
 	e := f.engines[replica]
 	for _, event := range e.Advance(f.now) {
 		r := f.flying[event.Request.Tag]
-		switch event.Kind {
-		case engine.FirstToken:
-			f.router.FirstToken(event.At, r)
-		case engine.Finished:
+		switch {
+		case event.Kind == engine.Finished:
 			delete(f.flying, event.Request.Tag)
-			f.router.End(event.At, r)
-			f.result.add(r)
+			f.finish(event.At, r)
 			f.goOn(r)
+		case !r.foreign:
+			f.router.FirstToken(event.At, r)
 		}
 	}
 	f.clocks.set(replica, e.NextEvent())
+	return nil
+}
+
+func (f *run) finish(at time.Duration, r *Request) {
+	if r.foreign {
+		return
+	}
+	f.router.End(at, r, f.knowing.usage(r))
+	f.result.add(r)
+}
+
+// askOrDeliver asks a replica for its metrics, or hands over what it has told.
+func (f *run) askOrDeliver(replica int) error {
+	if f.metrics.underway[replica] != nil {
+		f.metrics.deliver(f.now, replica)
+		return nil
+	}
+	if f.downUntil[replica] > f.now {
+		f.metrics.missed(f.now, replica)
+		return nil
+	}
+	if err := f.advance(replica); err != nil {
+		return err
+	}
+	f.metrics.ask(f.now, replica, f.engines[replica])
 	return nil
 }
 
@@ -223,56 +301,3 @@ func (f *run) goOn(r *Request) {
 		f.begin(r.user, int(r.Session)+f.options.Workload.Users)
 	}
 }
-
-// clocks is a heap of replicas by their next event.
-type clocks struct {
-	next   []time.Duration
-	order  []int
-	placed []int
-}
-
-func (c *clocks) add(replica int) {
-	c.next = append(c.next, engine.Never)
-	c.order = append(c.order, replica)
-	c.placed = append(c.placed, replica)
-}
-
-func (c *clocks) set(replica int, at time.Duration) {
-	c.next[replica] = at
-	heap.Fix(c, c.placed[replica])
-}
-
-func (c *clocks) Len() int { return len(c.order) }
-func (c *clocks) Less(i, j int) bool {
-	a, b := c.order[i], c.order[j]
-	return c.next[a] < c.next[b] || c.next[a] == c.next[b] && a < b
-}
-func (c *clocks) Swap(i, j int) {
-	c.order[i], c.order[j] = c.order[j], c.order[i]
-	c.placed[c.order[i]], c.placed[c.order[j]] = i, j
-}
-func (c *clocks) Push(any) {}
-func (c *clocks) Pop() any { return nil }
-
-// due is a session whose next turn is to be sent.
-type due struct {
-	at      time.Duration
-	history *history
-	user    int
-	session int
-}
-
-type dueList []*due
-
-func (d dueList) Len() int { return len(d) }
-func (d dueList) Less(i, j int) bool {
-	return d[i].at < d[j].at || d[i].at == d[j].at && d[i].session < d[j].session
-}
-func (d dueList) Swap(i, j int) { d[i], d[j] = d[j], d[i] }
-func (d *dueList) Push(x any)   { *d = append(*d, x.(*due)) }
-func (d *dueList) Pop() any {
-	last := (*d)[len(*d)-1]
-	*d = (*d)[:len(*d)-1]
-	return last
-}
-func (d *dueList) pop() *due { return heap.Pop(d).(*due) }

@@ -20,7 +20,7 @@ func replicas(n int, p engine.Profile) []engine.Profile {
 func smallRun(t *testing.T, policy string, events ...Event) (*Result, *workload.Workload) {
 	t.Helper()
 	w := workload.Prompts{
-		Rate: 20, Duration: 20 * time.Second, Prefixes: 10, PrefixTokens: 3000, Skew: 1,
+		Rate: 40, Duration: 20 * time.Second, Prefixes: 10, PrefixTokens: 3000, Skew: 1,
 		OwnTokens: 300, AnswerTokens: 50,
 	}.Workload(1)
 	return runOn(t, policy, Options{Workload: w, Replicas: replicas(4, engine.H100x8B), Events: events}), w

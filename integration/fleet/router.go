@@ -25,7 +25,8 @@ type Request struct {
 	sequence engine.Request
 	history  *history
 	user     int
-	placed   any // the router's own
+	foreign  bool // went past the router
+	placed   any  // the router's own
 }
 
 // Cached is how many tokens of the prompt the replica found in its cache. It is
@@ -37,9 +38,10 @@ type Router interface {
 	// Choose returns one of the candidates, which are numbers of replicas in
 	// ascending order, and books the request there.
 	Choose(now time.Duration, r *Request, candidates []int) int
-	// FirstToken and End report on the answer, Fail that the replica was lost.
+	// FirstToken and End report on the answer and what it says of itself, Fail
+	// that the replica was lost.
 	FirstToken(now time.Duration, r *Request)
-	End(now time.Duration, r *Request)
+	End(now time.Duration, r *Request, usage selection.Usage)
 	Fail(now time.Duration, r *Request)
 }
 
@@ -49,9 +51,10 @@ var origin = time.Unix(1_700_000_000, 0)
 // cacheAware is the policy itself.
 type cacheAware struct {
 	fleet     *selection.Fleet
+	profiles  []engine.Profile
 	addresses []string
 	buffer    []string
-	capacity  []int
+	capacity  int // configured
 }
 
 // CacheAware makes a router of package selection, on the plain-map index.
@@ -61,12 +64,31 @@ func CacheAware(profiles []engine.Profile, seed uint64) Router {
 
 // NewCacheAware makes a router of a given fleet.
 func NewCacheAware(f *selection.Fleet, profiles []engine.Profile) Router {
-	c := &cacheAware{fleet: f}
-	for i, p := range profiles {
+	c := &cacheAware{fleet: f, profiles: profiles}
+	for i := range profiles {
 		c.addresses = append(c.addresses, fmt.Sprintf("replica-%d", i))
-		c.capacity = append(c.capacity, p.Capacity())
 	}
 	return c
+}
+
+func (c *cacheAware) Configure(k Knowledge) {
+	c.capacity = int(k.Capacity * float64(c.profiles[0].Capacity()))
+	if !k.Speeds {
+		return
+	}
+	fleet, ok := any(c.fleet).(interface {
+		SetSpeed(now time.Time, address string, speed selection.Speed)
+	})
+	if !ok {
+		panic("package selection cannot be told speeds yet")
+	}
+	for i, p := range c.profiles {
+		fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
+	}
+}
+
+func (c *cacheAware) Report(now time.Duration, replica int, report *selection.Report) {
+	c.fleet.Report(origin.Add(now), c.addresses[replica], report)
 }
 
 func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int {
@@ -75,7 +97,7 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
-		Model: "m", Blocks: r.Blocks, Tokens: r.Prompt, Streamed: true, Capacity: c.capacity[candidates[0]],
+		Model: "m", Blocks: r.Blocks, Tokens: r.Prompt, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
 	for k, address := range c.buffer {
@@ -90,10 +112,8 @@ func (c *cacheAware) FirstToken(now time.Duration, r *Request) {
 	r.placed.(*selection.Booking).FirstToken(origin.Add(now))
 }
 
-func (c *cacheAware) End(now time.Duration, r *Request) {
-	r.placed.(*selection.Booking).End(origin.Add(now), selection.Usage{
-		Output: r.Turn.Answer.Tokens, Cached: r.Cached(), Checked: true,
-	})
+func (c *cacheAware) End(now time.Duration, r *Request, usage selection.Usage) {
+	r.placed.(*selection.Booking).End(origin.Add(now), usage)
 }
 
 func (c *cacheAware) Fail(now time.Duration, r *Request) {

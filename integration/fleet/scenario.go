@@ -139,7 +139,7 @@ func prefixScenarios() []Scenario {
 			Prefixes: 100, PrefixTokens: 4000, Skew: 0.6, OwnTokens: 500, AnswerTokens: 200, HotShare: 0.6,
 		})},
 		// Documents of 30k to 90k tokens among short prompts.
-		{Name: "documents", Profile: engine.H100x8B, Saturation: 30 / 8.0, make: prompts(workload.Prompts{
+		{Name: "documents", Profile: engine.H100x8B, Saturation: 22 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 50, PrefixTokens: 2000, Skew: 0.8, OwnTokens: 300, AnswerTokens: 200,
 			DocumentShare: 0.08, DocumentTokens: 60_000,
 		})},
@@ -169,7 +169,7 @@ func prompts(template workload.Prompts) func(plan) (*workload.Workload, error) {
 func sessionScenarios() []Scenario {
 	return []Scenario{
 		// Agents of 12 kinds that call tools every few seconds.
-		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 100 / 8.0, make: agents(workload.Agents{
+		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 70 / 8.0, make: agents(workload.Agents{
 			Kinds: 12, ToolCount: 20, ToolTokens: 300, SystemTokens: 3000, MinTurns: 10, MaxTurns: 60,
 			AddedTokens: 1200, AnswerTokens: 300, Think: 5 * time.Second, LongEvery: 40, LongTokens: 40_000,
 		})},
@@ -178,9 +178,9 @@ func sessionScenarios() []Scenario {
 			Kinds: 3, ToolCount: 1, ToolTokens: 100, SystemTokens: 1200, MinTurns: 2, MaxTurns: 16,
 			AddedTokens: 250, AnswerTokens: 350, Think: 30 * time.Second,
 		})},
-		{Name: "mooncake", Profile: engine.H100x8B, Saturation: 13.5 / 8.0,
+		{Name: "mooncake", Profile: engine.H100x8B, Saturation: 10 / 8.0,
 			Trace: "mooncake_fast25_conversation_trace.jsonl.gz", make: mooncake},
-		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 50 / 8.0,
+		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 35 / 8.0,
 			Trace: "claude_code_sessions.jsonl.gz", make: coding},
 	}
 }

@@ -1,0 +1,60 @@
+package selection
+
+const (
+	// paceMemory is after how many observations older ones count for 1/e.
+	paceMemory = 64
+	// pacePrior is for how many observations of a replica's own the fleet's
+	// pace counts.
+	pacePrior = 4
+	// paceOutlier is how many times longer than expected one observation may
+	// count as.
+	paceOutlier = 8
+)
+
+// pace learns how long work takes compared with what the usual speed says: 2
+// is half as fast. It is a ratio of sums, so many observations that share their
+// time in unknown ways, as prefills of one batch do, count right together.
+type pace struct {
+	taken, expected float64 // seconds, fading
+	count           float64
+}
+
+// observe takes in work that was expected to take so long at the usual speed.
+// usual is the pace of the fleet.
+func (p *pace) observe(taken, expected, usual float64) {
+	if expected <= 0 || taken < 0 {
+		return
+	}
+	const keep = 1 - 1.0/paceMemory
+	limit := paceOutlier * expected * p.factor(usual, expected)
+	p.taken = p.taken*keep + min(taken, limit)
+	p.expected = p.expected*keep + expected
+	p.count = p.count*keep + 1
+}
+
+// factor is the pace, drawn towards that of the fleet as if pacePrior
+// observations of typical seconds of work had shown it.
+func (p *pace) factor(usual, typical float64) float64 {
+	prior := pacePrior * typical
+	if prior+p.expected == 0 {
+		return usual
+	}
+	return min(max((p.taken+prior*usual)/(prior+p.expected), 1.0/maxPace), maxPace)
+}
+
+// maxPace bounds what is believed of a replica or a fleet.
+const maxPace = 1000
+
+// among is the pace of one replica of a fleet.
+func (p *pace) among(fleet *pace) float64 {
+	if fleet.count == 0 {
+		return 1
+	}
+	typical := fleet.expected / fleet.count
+	return p.factor(fleet.factor(1, typical), typical)
+}
+
+// paces are how fast a replica, or a fleet, prefills and decodes.
+type paces struct {
+	prefill, decode pace
+}
