@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
+	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
 
 // alternate chooses the candidates by turns and remembers nothing.
@@ -17,9 +18,9 @@ func (a *alternate) Choose(_ time.Duration, _ *Request, candidates []int) int {
 	a.turn++
 	return candidates[a.turn%len(candidates)]
 }
-func (*alternate) FirstToken(time.Duration, *Request) {}
-func (*alternate) End(time.Duration, *Request)        {}
-func (*alternate) Fail(time.Duration, *Request)       {}
+func (*alternate) FirstToken(time.Duration, *Request)           {}
+func (*alternate) End(time.Duration, *Request, selection.Usage) {}
+func (*alternate) Fail(time.Duration, *Request)                 {}
 
 func TestSeriesAddUpToTheResult(t *testing.T) {
 	w := workload.Prompts{
@@ -66,8 +67,8 @@ func TestSeriesEndsWithItsLastStep(t *testing.T) {
 	q.Replica = r.Choose(3*time.Second, q, []int{0, 1})
 	late := &Request{Arrived: 11 * time.Second, Prompt: 100}
 	late.Replica = r.Choose(11*time.Second, late, []int{0, 1})
-	r.End(12*time.Second, q)
-	r.End(13*time.Second, late)
+	r.End(12*time.Second, q, selection.Usage{})
+	r.End(13*time.Second, late, selection.Usage{})
 	s := r.Series()
 	if !slices.Equal(s.InFlight[1], []float64{0, 0.5, 1, 1, 1}) || slices.Max(s.InFlight[0]) > 0 {
 		t.Errorf("in flight %v", s.InFlight)
