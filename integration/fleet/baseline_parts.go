@@ -24,7 +24,7 @@ func newRing(replicas int) *ring {
 	r := &ring{}
 	for i := range replicas {
 		for k := range uint64(256) {
-			r.at = append(r.at, mix(uint64(i)<<32|k+1))
+			r.at = append(r.at, mix(mix(uint64(i)+0x816)+k))
 			r.replicas = append(r.replicas, i)
 		}
 	}

@@ -49,7 +49,7 @@ func (a axis) ticks(about int, label func(v float64) string) []tick {
 // would be too many.
 func (a axis) logTicks(label func(v float64) string) []tick {
 	steps := []float64{1, 2, 5}
-	if a.high/a.low > 2000 {
+	if a.high/a.low > 1e5 {
 		steps = steps[:1]
 	}
 	var list []tick
@@ -125,18 +125,30 @@ func pen(i int) string {
 	return "L"
 }
 
-// seconds writes a time with three digits at most.
+// seconds writes a time with three digits.
 func seconds(s float64) string {
 	switch {
+	case s < 0.00995:
+		return fmt.Sprintf("%.2f ms", 1000*s)
 	case s < 0.0995:
-		return fmt.Sprintf("%.3g ms", 1000*s)
+		return fmt.Sprintf("%.1f ms", 1000*s)
 	case s < 0.9995:
 		return fmt.Sprintf("%.0f ms", 1000*s)
+	case s < 9.995:
+		return fmt.Sprintf("%.2f s", s)
 	case s < 99.95:
-		return fmt.Sprintf("%.3g s", s)
+		return fmt.Sprintf("%.1f s", s)
 	default:
 		return fmt.Sprintf("%.0f s", s)
 	}
+}
+
+// mark writes a round time on an axis.
+func mark(s float64) string {
+	if s < 0.9995 {
+		return fmt.Sprintf("%.3g ms", 1000*s)
+	}
+	return fmt.Sprintf("%.4g s", s)
 }
 
 func percent(v float64) string { return fmt.Sprintf("%.0f %%", 100*v) }

@@ -30,7 +30,7 @@ type curve struct {
 
 func frame(width, height float64) plot {
 	return plot{
-		Width: width, Height: height, Left: 52, Right: width - 20, Top: 12, Bottom: height - 42,
+		Width: width, Height: height, Left: 48, Right: width - 26, Top: 12, Bottom: height - 42,
 	}
 }
 
@@ -70,7 +70,7 @@ func (r Report) ttft() plot {
 	}
 	low, high = logBounds(low, high)
 	x, y := p.x(low, high, true), p.y(0, 1)
-	p.XTicks, p.YTicks = x.ticks(0, seconds), y.ticks(5, percent)
+	p.XTicks, p.YTicks = x.ticks(0, mark), y.ticks(5, percent)
 	for i, times := range all {
 		if len(times) == 0 {
 			continue
@@ -172,10 +172,10 @@ func sharedPeak(peaks []float64) float64 {
 }
 
 func (r Report) load(i int, o fleet.Outcome, top float64) plot {
-	p := frame(420, 230)
+	p := frame(330, 200)
 	p.Title, p.XName, p.YName = o.Policy, "time", "requests in flight"
 	x, y := p.x(0, r.Until.Seconds(), false), p.y(0, top)
-	p.YTicks = y.ticks(4, plain)
+	p.YTicks = y.ticks(3, plain)
 	p.timeAxis(r, x)
 	xs := steps(o.Series)
 	low, mean, high := spread(o.Series)

@@ -94,7 +94,7 @@ func color(i int) int { return i % colors }
 
 // dash tells lines of the same color apart, and all of them without color.
 func dash(i int) string {
-	return [...]string{"", "7 3", "2 3", "10 3 2 3", "", "5 2", "1 2", "12 4"}[(i+i/colors)%8]
+	return [...]string{"", "8 3", "3 2", "11 3 3 3", "", "6 2", "4 2", "12 4"}[(i+i/colors)%8]
 }
 
 // column is a figure of the table.

@@ -1,0 +1,129 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
+	"github.com/seed5db0839e/caddy-cache-aware/integration/fleet"
+)
+
+// announce says what is about to be run.
+func (s *simulation) announce(drawn *fleet.Drawn) {
+	fmt.Fprintf(s.progress, "%s: %s for %s on %d replicas (%s)\n",
+		drawn.Workload.Name, rateOf(drawn), about(drawn.Until), len(drawn.Replicas), drawn.Replicas[0].Name)
+	if drawn.Left > 0 {
+		fmt.Fprintf(s.progress, "%s requests are left out: they are longer than the %s tokens that a replica can hold\n",
+			humanize.Comma(int64(drawn.Left)), humanize.Comma(int64(drawn.Replicas[0].MaxTokens())))
+	}
+}
+
+func rateOf(drawn *fleet.Drawn) string {
+	if drawn.Workload.Users > 0 {
+		return fmt.Sprintf("%d users", drawn.Workload.Users)
+	}
+	return fmt.Sprintf("%.3g requests/s", drawn.Rate)
+}
+
+// facts describe the run on its page.
+func (s *simulation) facts(drawn *fleet.Drawn) [][2]string {
+	p := drawn.Replicas[0]
+	facts := [][2]string{
+		{"traffic", drawn.Workload.Name},
+		{"load", rateOf(drawn)},
+		{"duration", about(drawn.Until)},
+		{"replicas", fmt.Sprintf("%d × %s", len(drawn.Replicas), p.Name)},
+		{"KV cache each", humanize.Comma(int64(p.Capacity())) + " tokens"},
+		{"seed", fmt.Sprint(s.draw.Seed)},
+	}
+	if drawn.Left > 0 {
+		facts = append(facts, [2]string{"left out as too long", humanize.Comma(int64(drawn.Left)) + " requests"})
+	}
+	return facts
+}
+
+// printOutcomes prints a row for each policy.
+func printOutcomes(out io.Writer, outcomes []fleet.Outcome) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "policy\trequests\tTTFT mean\tp50\tp90\tp99\tend to end\thit rate\timbalance\t")
+	for _, o := range outcomes {
+		fmt.Fprintf(table, "%s\t%d\t%s\t%s\t%s\t%s\t%s\t%.1f %%\t%.2f\t\n", o.Policy, o.Requests,
+			span(o.TTFTMean), span(o.TTFTP50), span(o.TTFTP90), span(o.TTFTP99), span(o.E2EMean), 100*o.HitRate, o.Imbalance)
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, `
+TTFT: time to first token. End to end: mean time to the last token. Hit rate: share of the
+prompts' tokens that were in the replica's KV cache. Imbalance: the most prompt tokens that
+a replica computed, over the mean.`)
+	return err
+}
+
+// span writes a time so that times of the same table can be compared.
+func span(seconds float64) string {
+	switch {
+	case seconds < 10:
+		return fmt.Sprintf("%.0f ms", 1000*seconds)
+	case seconds < 100:
+		return fmt.Sprintf("%.1f s", seconds)
+	default:
+		return fmt.Sprintf("%.0f s", seconds)
+	}
+}
+
+// printLists prints what can be named.
+func (s *simulation) printLists() error {
+	table := tabwriter.NewWriter(s.out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "Workloads, each with the profile that it is made for:")
+	for _, scenario := range fleet.Scenarios() {
+		note := ""
+		if scenario.Trace != "" {
+			note = "needs " + scenario.Trace
+		}
+		fmt.Fprintf(table, "  %s\t%s\t%s\n", scenario.Name, scenario.Profile.Name, note)
+	}
+	fmt.Fprintln(table, "\nPolicies:")
+	for _, policy := range fleet.Policies() {
+		fmt.Fprintf(table, "  %s\n", policy)
+	}
+	fmt.Fprintln(table, "\nProfiles, each with the size of its KV cache and the time to prefill 1,000 tokens:")
+	for _, p := range engine.Profiles() {
+		fmt.Fprintf(table, "  %s\t%s tokens\t%s\n", p.Name, humanize.Comma(int64(p.Capacity())),
+			(1000*p.PerPrefillToken + p.StepBase).Round(time.Millisecond))
+	}
+	return table.Flush()
+}
+
+// bar shows on a terminal how far a simulation is.
+type bar struct {
+	out      io.Writer
+	terminal bool
+	begin    time.Time
+	shown    int // percent
+}
+
+func newBar(out io.Writer) *bar {
+	return &bar{out: out, terminal: isTerminal(out), begin: time.Now(), shown: -1}
+}
+
+// show writes each percent once, with the time that is left, after a second.
+func (b *bar) show(share float64) {
+	percent, passed := int(100*share), time.Since(b.begin)
+	if !b.terminal || percent <= b.shown || passed < time.Second {
+		return
+	}
+	b.shown = percent
+	left := time.Duration(float64(passed) * (1/share - 1)).Round(time.Second)
+	fmt.Fprintf(b.out, "\r%3d %%, about %v left ", percent, left)
+}
+
+func (b *bar) end() {
+	if b.shown >= 0 {
+		fmt.Fprint(b.out, "\r\033[K")
+	}
+}
