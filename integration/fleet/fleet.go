@@ -27,6 +27,15 @@ type Options struct {
 	// Foreign is the share of sessions whose requests reach the replicas past
 	// the router, in turn. They are not counted, and it never hears of them.
 	Foreign float64
+
+	watch watch
+}
+
+// watch sees requests just before they are handed to a replica, and when they
+// have ended, foreign ones excepted. Each may be nil.
+type watch struct {
+	placing func(f *run, r *Request)
+	ended   func(r *Request)
 }
 
 // EventKind says what happens to a replica.
@@ -87,6 +96,9 @@ func Run(o Options, router Router) (*Result, error) {
 			return nil, err
 		}
 	}
+	for _, e := range f.engines {
+		f.result.Busy = append(f.result.Busy, e.Stats().BusyTime)
+	}
 	return f.result, nil
 }
 
@@ -118,9 +130,7 @@ func newFleet(o Options, router Router) *run {
 	if o.Knowledge != nil {
 		f.knowing = *o.Knowledge
 	}
-	if learner, ok := router.(Learner); ok {
-		learner.Configure(f.knowing)
-	}
+	router.Configure(f.knowing)
 	f.metrics = newMetrics(router, f.knowing, len(o.Replicas))
 	first := map[int]EventKind{}
 	for _, e := range o.Events {
@@ -237,6 +247,10 @@ func (f *run) place(r *Request) error {
 }
 
 func (f *run) submit(r *Request) error {
+	r.Placed = f.now
+	if f.options.watch.placing != nil && !r.foreign {
+		f.options.watch.placing(f, r)
+	}
 	f.sent++
 	r.sequence.Tag = f.sent
 	f.flying[f.sent] = r
@@ -271,8 +285,12 @@ func (f *run) finish(at time.Duration, r *Request) {
 	if r.foreign {
 		return
 	}
-	f.router.End(at, r, f.knowing.usage(r))
+	r.telling = f.knowing.Usage
+	f.router.End(at, r)
 	f.result.add(r)
+	if f.options.watch.ended != nil {
+		f.options.watch.ended(r)
+	}
 }
 
 // askOrDeliver asks a replica for its metrics, or hands over what it has told.

@@ -120,8 +120,11 @@ func TestKeysAgreeWithTranscripts(t *testing.T) {
 				t.Fatalf("session %d: prompt %d cached %d, transcript has %d and %d",
 					i, r.Prompt, r.Cached(), want.Prompt, want.Cached)
 			}
-			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Prompt {
-				t.Fatalf("text blocks end at %d, prompt has %d", last.Tokens, r.Prompt)
+			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Estimated {
+				t.Fatalf("text blocks end at %d, prompt is taken to have %d", last.Tokens, r.Estimated)
+			}
+			if ratio := float64(r.Estimated) / float64(r.Prompt); ratio < 0.9 || ratio > 1.15 {
+				t.Fatalf("prompt of %d tokens is taken to have %d", r.Prompt, r.Estimated)
 			}
 		}
 	}

@@ -31,25 +31,6 @@ type Knowledge struct {
 // set up, and what a run goes by unless it says otherwise.
 var RouterVisible = Knowledge{Usage: true, Metrics: time.Second, Delay: 50 * time.Millisecond}
 
-// Learner is a router that makes use of a Knowledge.
-type Learner interface {
-	Router
-	// Configure comes before all else.
-	Configure(k Knowledge)
-	// Report hands over what a replica said of itself a short while ago.
-	Report(now time.Duration, replica int, report *selection.Report)
-}
-
-// usage is what an answer says of itself.
-func (k *Knowledge) usage(r *Request) selection.Usage {
-	if !k.Usage {
-		return selection.Usage{Output: r.Turn.Answer.Tokens}
-	}
-	return selection.Usage{
-		Prompt: r.Prompt, Output: r.Turn.Answer.Tokens, Cached: r.Cached(), Checked: true,
-	}
-}
-
 // speedOf is a profile in the terms of package selection.
 func speedOf(p engine.Profile) selection.Speed {
 	return selection.Speed{

@@ -25,8 +25,8 @@ func (l *listener) Choose(_ time.Duration, _ *Request, candidates []int) int {
 func (l *listener) FirstToken(time.Duration, *Request) {}
 func (l *listener) Fail(time.Duration, *Request)       { l.failed++ }
 func (l *listener) Configure(Knowledge)                { l.reports = map[int][]selection.Report{} }
-func (l *listener) End(_ time.Duration, _ *Request, usage selection.Usage) {
-	l.usage = append(l.usage, usage)
+func (l *listener) End(_ time.Duration, r *Request) {
+	l.usage = append(l.usage, r.Usage())
 }
 
 func (l *listener) Report(now time.Duration, replica int, report *selection.Report) {

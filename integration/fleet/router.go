@@ -11,21 +11,27 @@ import (
 
 // Request is one request on its way through the fleet.
 type Request struct {
-	// Blocks and Prompt, its length in tokens, are what a router can see.
-	Blocks []selection.Block
+	// Blocks and Estimated, its length in tokens by the length of its text, are
+	// what a router can see.
+	Blocks    []selection.Block
+	Estimated int
+	// Prompt is its length in tokens.
 	Prompt int
 	// Session is the same for all turns of a session.
 	Session uint64
 	// Turn is where it comes from. No rule looks at the answer's length.
 	Turn *workload.Turn
-	// Arrived is when the router got it, Replica where it went.
-	Arrived time.Duration
-	Replica int
+	// Arrived is when the router got it, Placed when it was last placed, on Replica.
+	Arrived, Placed time.Duration
+	Replica         int
+	// Promised is how many tokens the router expected that replica to have cached.
+	Promised int
 
 	sequence engine.Request
 	history  *history
 	user     int
 	foreign  bool // went past the router
+	telling  bool // the answer tells of cached tokens
 	placed   any  // the router's own
 }
 
@@ -33,15 +39,27 @@ type Request struct {
 // known with the answer's end.
 func (r *Request) Cached() int { return r.sequence.Cached }
 
+// Usage is what the answer said of itself.
+func (r *Request) Usage() selection.Usage {
+	usage := selection.Usage{Output: r.Turn.Answer.Tokens}
+	if r.telling {
+		usage.Prompt, usage.Cached, usage.Checked = r.Prompt, r.Cached(), true
+	}
+	return usage
+}
+
 // Router is a routing rule with what it remembers. Calls come in order of time.
 type Router interface {
+	// Configure comes before all else.
+	Configure(k Knowledge)
+	// Report hands over what a replica said of itself a short while ago.
+	Report(now time.Duration, replica int, report *selection.Report)
 	// Choose returns one of the candidates, which are numbers of replicas in
 	// ascending order, and books the request there.
 	Choose(now time.Duration, r *Request, candidates []int) int
-	// FirstToken and End report on the answer and what it says of itself, Fail
-	// that the replica was lost.
+	// FirstToken and End report on the answer, Fail that the replica was lost.
 	FirstToken(now time.Duration, r *Request)
-	End(now time.Duration, r *Request, usage selection.Usage)
+	End(now time.Duration, r *Request)
 	Fail(now time.Duration, r *Request)
 }
 
@@ -76,14 +94,8 @@ func (c *cacheAware) Configure(k Knowledge) {
 	if !k.Speeds {
 		return
 	}
-	fleet, ok := any(c.fleet).(interface {
-		SetSpeed(now time.Time, address string, speed selection.Speed)
-	})
-	if !ok {
-		panic("package selection cannot be told speeds yet")
-	}
 	for i, p := range c.profiles {
-		fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
+		c.fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
 	}
 }
 
@@ -97,9 +109,10 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
-		Model: "m", Blocks: r.Blocks, Tokens: r.Prompt, Streamed: true, Capacity: c.capacity,
+		Model: "m", Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
+	r.Promised = int(float64(b.Estimate.Matched) * float64(r.Prompt) / float64(max(1, r.Estimated)))
 	for k, address := range c.buffer {
 		if address == b.Estimate.Replica {
 			return candidates[k]
@@ -112,8 +125,8 @@ func (c *cacheAware) FirstToken(now time.Duration, r *Request) {
 	r.placed.(*selection.Booking).FirstToken(origin.Add(now))
 }
 
-func (c *cacheAware) End(now time.Duration, r *Request, usage selection.Usage) {
-	r.placed.(*selection.Booking).End(origin.Add(now), usage)
+func (c *cacheAware) End(now time.Duration, r *Request) {
+	r.placed.(*selection.Booking).End(origin.Add(now), r.Usage())
 }
 
 func (c *cacheAware) Fail(now time.Duration, r *Request) {
