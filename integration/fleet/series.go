@@ -1,10 +1,6 @@
 package fleet
 
-import (
-	"time"
-
-	"github.com/seed5db0839e/caddy-cache-aware/selection"
-)
+import "time"
 
 // Series is how a run went over time, in steps of equal length from its
 // beginning. What happens after the last step is not in it.
@@ -69,20 +65,6 @@ func (r *Recorder) Series() *Series {
 	return &r.series
 }
 
-// Configure and Report implement Learner for routers that do.
-func (r *Recorder) Configure(k Knowledge) {
-	if learner, ok := r.Router.(Learner); ok {
-		learner.Configure(k)
-	}
-}
-
-// Report implements Learner.
-func (r *Recorder) Report(now time.Duration, replica int, report *selection.Report) {
-	if learner, ok := r.Router.(Learner); ok {
-		learner.Report(now, replica, report)
-	}
-}
-
 // Choose implements Router.
 func (r *Recorder) Choose(now time.Duration, q *Request, candidates []int) int {
 	if r.progress != nil {
@@ -94,13 +76,13 @@ func (r *Recorder) Choose(now time.Duration, q *Request, candidates []int) int {
 }
 
 // End implements Router.
-func (r *Recorder) End(now time.Duration, q *Request, usage selection.Usage) {
+func (r *Recorder) End(now time.Duration, q *Request) {
 	r.count(q.Replica, now, -1)
 	if step := int(q.Arrived / r.series.Step); step < len(r.series.PromptTokens) {
 		r.series.PromptTokens[step] += q.Prompt
 		r.series.CachedTokens[step] += q.Cached()
 	}
-	r.Router.End(now, q, usage)
+	r.Router.End(now, q)
 }
 
 // Fail implements Router.

@@ -18,8 +18,10 @@ func (a *alternate) Choose(_ time.Duration, _ *Request, candidates []int) int {
 	a.turn++
 	return candidates[a.turn%len(candidates)]
 }
+func (*alternate) Configure(Knowledge)                          {}
+func (*alternate) Report(time.Duration, int, *selection.Report) {}
 func (*alternate) FirstToken(time.Duration, *Request)           {}
-func (*alternate) End(time.Duration, *Request, selection.Usage) {}
+func (*alternate) End(time.Duration, *Request)                  {}
 func (*alternate) Fail(time.Duration, *Request)                 {}
 
 func TestSeriesAddUpToTheResult(t *testing.T) {
@@ -67,8 +69,8 @@ func TestSeriesEndsWithItsLastStep(t *testing.T) {
 	q.Replica = r.Choose(3*time.Second, q, []int{0, 1})
 	late := &Request{Arrived: 11 * time.Second, Prompt: 100}
 	late.Replica = r.Choose(11*time.Second, late, []int{0, 1})
-	r.End(12*time.Second, q, selection.Usage{})
-	r.End(13*time.Second, late, selection.Usage{})
+	r.End(12*time.Second, q)
+	r.End(13*time.Second, late)
 	s := r.Series()
 	if !slices.Equal(s.InFlight[1], []float64{0, 0.5, 1, 1, 1}) || slices.Max(s.InFlight[0]) > 0 {
 		t.Errorf("in flight %v", s.InFlight)
