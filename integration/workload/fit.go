@@ -1,30 +1,38 @@
 package workload
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Fit leaves out what replicas could never serve: it ends every session before its
 // first request of more than most tokens, answer included. It returns how many
 // requests that leaves out.
 func (w *Workload) Fit(most int) (left int) {
-	kept := w.Sessions[:0:0]
-	for _, s := range w.Sessions {
-		n := s.fitting(most)
-		left += len(s.Turns) - n
-		if s.Turns = s.Turns[:n]; n > 0 {
+	before := w.Requests()
+	w.Sessions = fit(w.Sessions, most)
+	return before - w.Requests()
+}
+
+func fit(sessions []Session, most int) (kept []Session) {
+	for _, s := range sessions {
+		s.Turns = s.fitting(most)
+		if len(s.Turns) > 0 {
 			kept = append(kept, s)
 		}
 	}
-	w.Sessions = kept
-	return left
+	return kept
 }
 
-// fitting is how many turns come before the first with more than most tokens.
-func (s *Session) fitting(most int) int {
+// fitting are the turns before the first with more than most tokens, and of what
+// they spawn likewise.
+func (s *Session) fitting(most int) []Turn {
+	turns, own := s.Turns, false
 	said := 0
 	for _, segment := range s.Shared {
 		said += segment.inTemplate()
 	}
-	for i, turn := range s.Turns {
+	for i, turn := range turns {
 		if turn.Fresh {
 			said = 0
 		}
@@ -33,11 +41,17 @@ func (s *Session) fitting(most int) int {
 		}
 		answer := Segment{Role: Assistant, Tokens: turn.Answer.Tokens}
 		if said+answer.inTemplate() > most {
-			return i
+			return turns[:i]
 		}
 		said += answer.inTemplate()
+		if len(turn.Spawn) > 0 {
+			if !own { // others may hold the same turns
+				turns, own = slices.Clone(turns), true
+			}
+			turns[i].Spawn = fit(turn.Spawn, most)
+		}
 	}
-	return len(s.Turns)
+	return turns
 }
 
 // inTemplate is a segment's length in the prompt: with the tokens that name the

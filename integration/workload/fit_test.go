@@ -15,7 +15,7 @@ func TestFitEndsSessionsThatGrowTooLong(t *testing.T) {
 	}
 	// 102 shared, then 64 with each turn: 166, 230, 294 tokens.
 	for _, c := range []struct{ most, turns int }{{165, 0}, {166, 1}, {229, 1}, {230, 2}, {293, 2}, {294, 3}} {
-		if n := growing.fitting(c.most); n != c.turns {
+		if n := len(growing.fitting(c.most)); n != c.turns {
 			t.Errorf("%d turns fit into %d tokens, want %d", n, c.most, c.turns)
 		}
 	}
@@ -29,6 +29,21 @@ func TestFitEndsSessionsThatGrowTooLong(t *testing.T) {
 	}
 	if len(growing.Turns) != 3 {
 		t.Error("the session itself was shortened")
+	}
+}
+
+func TestFitReachesWhatIsSpawned(t *testing.T) {
+	child := func(tokens int) Session {
+		return Session{Turns: []Turn{{Added: []Segment{{1, User, tokens}}, Answer: Segment{2, Assistant, 10}}}}
+	}
+	parent := child(100)
+	parent.Turns[0].Spawn = []Session{child(100), child(300), child(50)}
+	w := &Workload{Sessions: []Session{parent}}
+	if n := w.Requests(); n != 4 {
+		t.Errorf("%d requests, want 4", n)
+	}
+	if left := w.Fit(200); left != 1 || w.Requests() != 3 || len(parent.Turns[0].Spawn) != 3 {
+		t.Errorf("%d left out, %d requests remain, the session itself has %d children", left, w.Requests(), len(parent.Turns[0].Spawn))
 	}
 }
 
