@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
@@ -106,7 +107,7 @@ func openTrace(path string) (io.ReadCloser, error) {
 
 // Scenarios are the workloads of the study.
 func Scenarios() []Scenario {
-	return append(prefixScenarios(), sessionScenarios()...)
+	return slices.Concat(prefixScenarios(), sessionScenarios(), unsteadyScenarios())
 }
 
 // ScenarioNamed finds a scenario by its name.
@@ -187,13 +188,7 @@ func sessionScenarios() []Scenario {
 
 func agents(template workload.Agents) func(plan) (*workload.Workload, error) {
 	return func(p plan) (*workload.Workload, error) {
-		template := template
-		template.Users = max(1, int(math.Round(p.rate)))
-		template.Ramp = min(warmup, p.duration/4)
-		turns := (template.MinTurns + template.MaxTurns) / 2
-		each := int(p.duration/(time.Duration(turns)*template.Think)) + 3
-		template.Sessions = template.Users * each
-		return template.Workload(p.seed), nil
+		return populated(template, p).Workload(p.seed), nil
 	}
 }
 
