@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -14,11 +15,10 @@ import (
 
 // announce says what is about to be run.
 func (s *simulation) announce(drawn *fleet.Drawn) {
-	fmt.Fprintf(s.progress, "%s: %s for %s on %d replicas (%s)\n",
-		drawn.Workload.Name, rateOf(drawn), about(drawn.Until), len(drawn.Replicas), drawn.Replicas[0].Name)
+	fmt.Fprintf(s.progress, "%s: %s for %s on %s\n", drawn.Workload.Name, rateOf(drawn), about(drawn.Until), fleetOf(drawn))
 	if drawn.Left > 0 {
-		fmt.Fprintf(s.progress, "%s requests are left out: they are longer than the %s tokens that a replica can hold\n",
-			humanize.Comma(int64(drawn.Left)), humanize.Comma(int64(drawn.Replicas[0].MaxTokens())))
+		fmt.Fprintf(s.progress, "%s requests are left out: they are longer than what every replica can hold\n",
+			humanize.Comma(int64(drawn.Left)))
 	}
 }
 
@@ -29,15 +29,42 @@ func rateOf(drawn *fleet.Drawn) string {
 	return fmt.Sprintf("%.3g requests/s", drawn.Rate)
 }
 
+// fleetOf counts the replicas of each profile.
+func fleetOf(drawn *fleet.Drawn) string {
+	var names, parts []string
+	counts := map[string]int{}
+	for _, p := range drawn.Replicas {
+		if counts[p.Name]++; counts[p.Name] == 1 {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range names {
+		parts = append(parts, fmt.Sprintf("%d × %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// capacities are the least and most tokens of KV cache that a replica has.
+func capacities(drawn *fleet.Drawn) string {
+	least, most := drawn.Replicas[0].Capacity(), 0
+	for _, p := range drawn.Replicas {
+		least, most = min(least, p.Capacity()), max(most, p.Capacity())
+	}
+	text := humanize.Comma(int64(most)) + " tokens"
+	if least < most {
+		text = humanize.Comma(int64(least)) + " to " + text
+	}
+	return text
+}
+
 // facts describe the run on its page.
 func (s *simulation) facts(drawn *fleet.Drawn) [][2]string {
-	p := drawn.Replicas[0]
 	facts := [][2]string{
 		{"traffic", drawn.Workload.Name},
 		{"load", rateOf(drawn)},
 		{"duration", about(drawn.Until)},
-		{"replicas", fmt.Sprintf("%d × %s", len(drawn.Replicas), p.Name)},
-		{"KV cache each", humanize.Comma(int64(p.Capacity())) + " tokens"},
+		{"replicas", fleetOf(drawn)},
+		{"KV cache each", capacities(drawn)},
 		{"seed", fmt.Sprint(s.draw.Seed)},
 	}
 	if drawn.Left > 0 {
@@ -82,6 +109,9 @@ func (s *simulation) printLists() error {
 	fmt.Fprintln(table, "Workloads, each with the profile that it is made for:")
 	for _, scenario := range fleet.Scenarios() {
 		note := ""
+		if len(scenario.Fleet) > 0 {
+			note = "and others"
+		}
 		if scenario.Trace != "" {
 			note = "needs " + scenario.Trace
 		}

@@ -101,7 +101,7 @@ func TestSimulatePrintsATableAndAReport(t *testing.T) {
 			t.Fatalf("no row of %s:\n%s", policy, out)
 		}
 	}
-	for _, want := range []string{"documents: ", "requests/s for 1m on 2 replicas (llamacpp-4slots)", "left out: they are longer than the 16,384 tokens", "report: " + page} {
+	for _, want := range []string{"documents: ", "requests/s for 1m on 2 × llamacpp-4slots", "left out: they are longer than what every replica can hold", "report: " + page} {
 		if !strings.Contains(progress, want) {
 			t.Errorf("%q is not told in %q", want, progress)
 		}

@@ -16,7 +16,7 @@ import (
 // Draw says how a scenario or a trace is to be run.
 type Draw struct {
 	Replicas int
-	// Profile is that of the replicas; the scenario's own if it has no name.
+	// Profile is that of the replicas; those of the scenario if it has no name.
 	Profile engine.Profile
 	// Rate is the number of requests per second, or of users where each waits
 	// for his answers. 0 stands for the scenario's high load and the trace's own.
@@ -48,6 +48,8 @@ func (s Scenario) HighLoad(replicas int, p engine.Profile) float64 {
 func (d Draw) Scenario(s Scenario) (*Drawn, error) {
 	if d.Profile.Name == "" {
 		d.Profile = s.Profile
+	} else {
+		s.Fleet = nil
 	}
 	if d.Rate == 0 {
 		d.Rate = s.HighLoad(d.Replicas, d.Profile)
@@ -105,12 +107,18 @@ func (d Draw) pace(w *workload.Workload) time.Duration {
 	return min(cmp.Or(d.Duration, end), end)
 }
 
-// fit leaves out what cannot be served and says what is left.
+// fit leaves out what some replica could not serve, since rules do not know who can.
 func (d Draw) fit(o Options) (*Drawn, error) {
-	drawn := &Drawn{Options: o, Left: o.Workload.Fit(d.Profile.MaxTokens())}
+	least := o.Replicas[0]
+	for _, p := range o.Replicas {
+		if p.MaxTokens() < least.MaxTokens() {
+			least = p
+		}
+	}
+	drawn := &Drawn{Options: o, Left: o.Workload.Fit(least.MaxTokens())}
 	if len(o.Workload.Sessions) == 0 {
 		return nil, fmt.Errorf("workload %s has no request of at most %d tokens, the most that %s can hold",
-			o.Workload.Name, d.Profile.MaxTokens(), d.Profile.Name)
+			o.Workload.Name, least.MaxTokens(), least.Name)
 	}
 	if drawn.Rate = float64(o.Workload.Users); o.Workload.Users == 0 {
 		drawn.Rate = float64(o.Workload.Requests()) / max(o.Until, o.Workload.End()).Seconds()

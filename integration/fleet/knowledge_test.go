@@ -71,16 +71,14 @@ func TestReportsAreStale(t *testing.T) {
 func TestReportsTellWhatTheEngineTells(t *testing.T) {
 	none := engine.H100x8B
 	none.Dialect = engine.NoPages
-	ollama := engine.LlamaCpp
-	ollama.Dialect, ollama.MaxSequences = engine.OllamaPages, 1
-	l, _ := listen(t, Options{Replicas: []engine.Profile{engine.H100x8B, engine.LlamaCpp, ollama, none}})
+	l, _ := listen(t, Options{Replicas: []engine.Profile{engine.H100x8B, engine.LlamaCpp, engine.Ollama, none}})
 	tests := []struct {
 		capacity, slots float64 // -1 for not told
 		load            bool
 	}{
 		{400_000, -1, true},
 		{65_536, 4, true},
-		{65_536, 1, false},
+		{16_384, 1, false},
 		{-1, -1, false},
 	}
 	told := func(v float64) float64 {

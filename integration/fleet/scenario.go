@@ -18,8 +18,11 @@ import (
 // Scenario is a workload on a fleet that fits it.
 type Scenario struct {
 	Name string
-	// Profile is that of all replicas.
+	// Profile is that of all replicas, or of most.
 	Profile engine.Profile
+	// Fleet lists the profiles of a mixed fleet, repeated as often as needed; nil
+	// where all replicas are alike.
+	Fleet []engine.Profile
 	// Saturation is the rate per second (or the number of users) per replica
 	// from which on the queues of eight replicas grow without end, or answers
 	// take several times as long, under the best rules; measured.
@@ -71,10 +74,18 @@ func (s Scenario) Options(replicas int, share float64, seed uint64, duration tim
 	}
 	w.Name = s.Name
 	o := Options{Workload: w, Until: duration, Warmup: min(warmup, duration/4)}
-	for range replicas {
-		o.Replicas = append(o.Replicas, s.Profile)
+	for i := range replicas {
+		o.Replicas = append(o.Replicas, s.replica(i))
 	}
 	return o, nil
+}
+
+// replica is the profile of the i-th replica.
+func (s Scenario) replica(i int) engine.Profile {
+	if len(s.Fleet) == 0 {
+		return s.Profile
+	}
+	return s.Fleet[i%len(s.Fleet)]
 }
 
 type traceFile struct {
@@ -107,7 +118,7 @@ func openTrace(path string) (io.ReadCloser, error) {
 
 // Scenarios are the workloads of the study.
 func Scenarios() []Scenario {
-	return slices.Concat(prefixScenarios(), sessionScenarios(), unsteadyScenarios())
+	return slices.Concat(prefixScenarios(), sessionScenarios(), mixedScenarios(), unsteadyScenarios())
 }
 
 // ScenarioNamed finds a scenario by its name.
