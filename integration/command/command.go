@@ -14,7 +14,7 @@ func init() {
 		Short: "Tools of the cache_aware selection policy for LLM replicas",
 		Long:  "Tools of the cache_aware selection policy, which sends LLM requests to the replica whose KV cache holds their prefix.",
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(demoCommand(), simulateCommand())
+			cmd.AddCommand(demoCommand(), simulateCommand(), studyCommand())
 		},
 	})
 }

@@ -94,8 +94,6 @@ func (s *simulation) check() error {
 		return fmt.Errorf("--rate must be more than 0 and at most a million: %v", d.Rate)
 	case d.Duration < 0:
 		return fmt.Errorf("--duration must not be negative: %v", d.Duration)
-	case len(s.policies) == 0:
-		return errors.New("--policies must name at least one policy")
 	}
 	if s.profile != "" {
 		p, ok := engine.ProfileNamed(s.profile)
@@ -226,6 +224,7 @@ func profileNames() (names []string) {
 // usualPolicies are compared unless others are named.
 var usualPolicies = []string{
 	fleet.OwnPolicy, "round-robin", "least-requests", "session", "prefix-hash", "longest-prefix", "blend-3-2-2",
+	fleet.PooledLRU, fleet.InfiniteCache,
 }
 
 // caddyNames are Caddy's names of policies that a baseline stands for.
@@ -246,7 +245,7 @@ func ruleName(policy string) string {
 	if name, ok := caddyNames[policy]; ok {
 		return name
 	}
-	for _, name := range fleet.Policies() {
+	for _, name := range slices.Concat(fleet.Policies(), fleet.Bounds()) {
 		if strings.ReplaceAll(policy, "_", "-") == strings.ReplaceAll(name, "_", "-") {
 			return name
 		}
@@ -256,7 +255,10 @@ func ruleName(policy string) string {
 
 // checkPolicies rejects names that are unknown or given twice.
 func checkPolicies(policies []string) error {
-	known, seen := fleet.Policies(), map[string]bool{}
+	if len(policies) == 0 {
+		return errors.New("--policies must name at least one policy")
+	}
+	known, seen := slices.Concat(fleet.Policies(), fleet.Bounds()), map[string]bool{}
 	for i, name := range ruleNames(policies) {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("unknown policy %q, want some of %q", policies[i], known)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Comparison runs one workload under several policies.
+// Comparison runs one workload under several policies, bounds among them.
 type Comparison struct {
 	Options  Options // with a time in Until
 	Policies []string
@@ -55,16 +55,22 @@ func (c Comparison) Run() ([]Outcome, error) {
 }
 
 func (c Comparison) run(policy string, progress func(now time.Duration)) (Outcome, error) {
-	router, err := NewRouter(policy, c.Options.Replicas, c.Seed)
-	if err != nil {
-		return Outcome{}, err
+	o := Outcome{}
+	if IsBound(policy) {
+		o.Series = newSeries(0, c.Options.Until, c.Steps)
+		o.Result = runBound(policy, c.Options, o.Series, progress)
+	} else {
+		router, err := NewRouter(policy, c.Options.Replicas, c.Seed)
+		if err != nil {
+			return o, err
+		}
+		recorder := Record(router, len(c.Options.Replicas), c.Options.Until, c.Steps, progress)
+		if o.Result, err = Run(c.Options, recorder); err != nil {
+			return o, err
+		}
+		o.Series = recorder.Series()
 	}
-	recorder := Record(router, len(c.Options.Replicas), c.Options.Until, c.Steps, progress)
-	result, err := Run(c.Options, recorder)
-	if err != nil {
-		return Outcome{}, err
-	}
-	o := Outcome{Row: newRow(result), Result: result, Series: recorder.Series()}
+	o.Row = newRow(o.Result)
 	o.Policy, o.Workload, o.Seed = policy, c.Options.Workload.Name, c.Seed
 	return o, nil
 }

@@ -26,10 +26,35 @@ func (s *Series) HitRates() (rates []float64, known []bool) {
 	return rates, known
 }
 
+// newSeries has so many steps until a time, of so many replicas.
+func newSeries(replicas int, until time.Duration, steps int) *Series {
+	s := &Series{
+		Step:         max(1, until/time.Duration(steps)),
+		PromptTokens: make([]int, steps),
+		CachedTokens: make([]int, steps),
+		InFlight:     make([][]float64, replicas),
+	}
+	for i := range s.InFlight {
+		s.InFlight[i] = make([]float64, steps)
+	}
+	return s
+}
+
+// add notes a request that has ended.
+func (s *Series) add(q *Request) {
+	if s == nil {
+		return
+	}
+	if step := int(q.Arrived / s.Step); step < len(s.PromptTokens) {
+		s.PromptTokens[step] += q.Prompt
+		s.CachedTokens[step] += q.Cached()
+	}
+}
+
 // Recorder is a router that lets another one choose and notes what happens.
 type Recorder struct {
 	Router
-	series  Series
+	series  *Series
 	now     []int           // requests in flight, by replica
 	changed []time.Duration // when that last changed
 	// progress is told of the time of every request; may be nil.
@@ -39,22 +64,10 @@ type Recorder struct {
 // Record notes what a router does to so many replicas until a time, in that many
 // steps. Progress, if not nil, is told the time of every request.
 func Record(router Router, replicas int, until time.Duration, steps int, progress func(now time.Duration)) *Recorder {
-	r := &Recorder{
-		Router:   router,
-		now:      make([]int, replicas),
-		changed:  make([]time.Duration, replicas),
-		progress: progress,
-		series: Series{
-			Step:         max(1, until/time.Duration(steps)),
-			PromptTokens: make([]int, steps),
-			CachedTokens: make([]int, steps),
-			InFlight:     make([][]float64, replicas),
-		},
+	return &Recorder{
+		Router: router, series: newSeries(replicas, until, steps), progress: progress,
+		now: make([]int, replicas), changed: make([]time.Duration, replicas),
 	}
-	for i := range r.series.InFlight {
-		r.series.InFlight[i] = make([]float64, steps)
-	}
-	return r
 }
 
 // Series is what was noted, to be called when the run is over.
@@ -62,7 +75,7 @@ func (r *Recorder) Series() *Series {
 	for i := range r.now {
 		r.count(i, r.series.Step*time.Duration(len(r.series.PromptTokens)), 0)
 	}
-	return &r.series
+	return r.series
 }
 
 // Choose implements Router.
@@ -78,10 +91,7 @@ func (r *Recorder) Choose(now time.Duration, q *Request, candidates []int) int {
 // End implements Router.
 func (r *Recorder) End(now time.Duration, q *Request) {
 	r.count(q.Replica, now, -1)
-	if step := int(q.Arrived / r.series.Step); step < len(r.series.PromptTokens) {
-		r.series.PromptTokens[step] += q.Prompt
-		r.series.CachedTokens[step] += q.Cached()
-	}
+	r.series.add(q)
 	r.Router.End(now, q)
 }
 
