@@ -89,8 +89,8 @@ type measured struct {
 	}
 }
 
-// look lets a browser lay the page out in a window of that width.
-func look(t *testing.T, text, size string) measured {
+// layOut lets a browser lay the page out in a window of that width.
+func layOut(t *testing.T, text, size string) measured {
 	t.Helper()
 	// The page forbids scripts, so this one is let in first.
 	text = regexp.MustCompile(`<meta http-equiv="Content-Security-Policy".*`).ReplaceAllString(text, "")
@@ -110,7 +110,7 @@ func look(t *testing.T, text, size string) measured {
 func TestBrowserDrawsThePlots(t *testing.T) {
 	text := write(t, sample(t, "cache_aware", "round-robin", "least-requests"))
 	for _, size := range []string{"1280,900", "500,900"} {
-		m := look(t, text, size)
+		m := layOut(t, text, size)
 		if m.Scroll > m.Width {
 			t.Errorf("%s: the page is %v wide in a window of %v", size, m.Scroll, m.Width)
 		}

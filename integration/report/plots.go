@@ -21,11 +21,10 @@ type plot struct {
 
 // curve is one line or area of a plot.
 type curve struct {
-	Name  string
-	Path  string
-	Color int
-	Dash  string
-	Class string
+	Name string
+	Path string
+	Look string // classes
+	Dash string
 }
 
 func frame(width, height float64) plot {
@@ -80,17 +79,13 @@ func (r Report) ttft() plot {
 			xs = append(xs, times[k*(len(times)-1)/points])
 			ys = append(ys, float64(k)/points)
 		}
-		p.add(r.Outcomes[i].Policy, i, line(x, y, xs, ys, nil))
+		p.add(r.Outcomes[i], i, line(x, y, xs, ys, nil))
 	}
 	return p
 }
 
-func (p *plot) add(policy string, i int, path string) {
-	c := curve{Name: policy, Path: path, Color: color(i), Dash: dash(i)}
-	if policy == fleet.OwnPolicy {
-		c.Class = "own"
-	}
-	p.Curves = append(p.Curves, c)
+func (p *plot) add(o fleet.Outcome, i int, path string) {
+	p.Curves = append(p.Curves, curve{Name: o.Policy, Path: path, Look: look(i, o), Dash: dash(i)})
 }
 
 // hitRate is the share of cached prompt tokens over time.
@@ -102,7 +97,7 @@ func (r Report) hitRate() plot {
 	p.timeAxis(r, x)
 	for i, o := range r.Outcomes {
 		rates, known := o.Series.HitRates()
-		p.add(o.Policy, i, line(x, y, steps(o.Series), rates, known))
+		p.add(o, i, line(x, y, steps(o.Series), rates, known))
 	}
 	return p
 }
@@ -135,17 +130,18 @@ const mostLines = 16
 func (r Report) loads() (plots []plot, own bool) {
 	var peaks []float64
 	for _, o := range r.Outcomes {
-		peak := 1.0
-		for _, replica := range o.Series.InFlight {
-			peak = max(peak, slices.Max(replica))
+		if len(o.Series.InFlight) > 0 {
+			peaks = append(peaks, peakOf(o))
 		}
-		peaks = append(peaks, peak)
 	}
 	shared := sharedPeak(peaks)
 	for i, o := range r.Outcomes {
+		if len(o.Series.InFlight) == 0 {
+			continue // a bound, which has no replicas
+		}
 		top := shared
-		if peaks[i] > shared {
-			top, own = peaks[i], true
+		if peak := peakOf(o); peak > shared {
+			top, own = peak, true
 		}
 		p := r.load(i, o, top)
 		if top != shared {
@@ -154,6 +150,15 @@ func (r Report) loads() (plots []plot, own bool) {
 		plots = append(plots, p)
 	}
 	return plots, own
+}
+
+// peakOf is the most that a replica had in flight, at least 1.
+func peakOf(o fleet.Outcome) float64 {
+	peak := 1.0
+	for _, replica := range o.Series.InFlight {
+		peak = max(peak, slices.Max(replica))
+	}
+	return peak
 }
 
 // sharedPeak is the highest peak that is at most three times the median.
@@ -180,17 +185,17 @@ func (r Report) load(i int, o fleet.Outcome, top float64) plot {
 	xs := steps(o.Series)
 	low, mean, high := spread(o.Series)
 	p.Curves = append(p.Curves, curve{
-		Name: o.Policy + ": least to most of all replicas", Path: area(x, y, xs, low, high), Color: color(i), Class: "band",
+		Name: o.Policy + ": least to most of all replicas", Path: area(x, y, xs, low, high), Look: color(i) + " band",
 	})
 	if len(o.Series.InFlight) <= mostLines {
 		for k, replica := range o.Series.InFlight {
 			p.Curves = append(p.Curves, curve{
-				Name: fmt.Sprintf("%s: replica %d", o.Policy, k+1), Path: line(x, y, xs, replica, nil), Color: color(i), Class: "replica",
+				Name: fmt.Sprintf("%s: replica %d", o.Policy, k+1), Path: line(x, y, xs, replica, nil), Look: color(i) + " replica",
 			})
 		}
 	}
 	p.Curves = append(p.Curves, curve{
-		Name: o.Policy + ": mean", Path: line(x, y, xs, mean, nil), Color: color(i), Class: "mean",
+		Name: o.Policy + ": mean", Path: line(x, y, xs, mean, nil), Look: color(i) + " mean",
 	})
 	return p
 }

@@ -51,11 +51,12 @@ type view struct {
 	Loads   []plot
 	OwnAxes bool // some of Loads have an axis of their own
 	Many    bool // too many replicas for a line each
+	Bounds  bool // there are some
 }
 
 type row struct {
 	Policy string
-	Color  int
+	Bound  bool
 	Cells  []cell
 }
 
@@ -68,29 +69,44 @@ type cell struct {
 // key is a policy in the legend: its name and how its lines look.
 type key struct {
 	Policy string
-	Color  int
+	Look   string
 	Dash   string
 }
 
 func (r Report) view() *view {
 	v := &view{Facts: r.Facts, Command: r.Command, Columns: columnNames()}
 	for i, o := range r.Outcomes {
-		v.Rows = append(v.Rows, row{Policy: o.Policy, Color: color(i)})
-		v.Legend = append(v.Legend, key{o.Policy, color(i), dash(i)})
+		v.Rows = append(v.Rows, row{Policy: o.Policy, Bound: fleet.IsBound(o.Policy)})
+		v.Legend = append(v.Legend, key{o.Policy, look(i, o), dash(i)})
+		v.Bounds = v.Bounds || fleet.IsBound(o.Policy)
 	}
 	for _, c := range columns {
 		c.fill(v.Rows, r.Outcomes)
 	}
 	v.TTFT, v.HitRate = r.ttft(), r.hitRate()
 	v.Loads, v.OwnAxes = r.loads()
-	v.Many = len(r.Outcomes) > 0 && len(r.Outcomes[0].Series.InFlight) > mostLines
+	for _, o := range r.Outcomes {
+		v.Many = v.Many || len(o.Series.InFlight) > mostLines
+	}
 	return v
 }
 
 // colors is how many colors the page's style sheet has.
 const colors = 8
 
-func color(i int) int { return i % colors }
+// look is the class that the lines of an outcome have.
+func look(i int, o fleet.Outcome) string {
+	switch {
+	case fleet.IsBound(o.Policy):
+		return "bound"
+	case o.Policy == fleet.OwnPolicy:
+		return color(i) + " own"
+	default:
+		return color(i)
+	}
+}
+
+func color(i int) string { return fmt.Sprintf("k%d", i%colors) }
 
 // dash tells lines of the same color apart, and all of them without color.
 func dash(i int) string {
@@ -131,6 +147,9 @@ func (c column) fill(rows []row, outcomes []fleet.Outcome) {
 		best = 0
 	}
 	for _, o := range outcomes {
+		if fleet.IsBound(o.Policy) {
+			continue
+		}
 		if v := c.of(o.Row); c.most {
 			best = max(best, v)
 		} else {
@@ -141,7 +160,7 @@ func (c column) fill(rows []row, outcomes []fleet.Outcome) {
 		value := c.of(o.Row)
 		cell := cell{Text: c.format(value)}
 		switch {
-		case c.plain:
+		case c.plain, fleet.IsBound(o.Policy):
 		case value == best:
 			cell.Best = true
 		case !c.most && best > 0:
