@@ -24,10 +24,11 @@ var states = caddy.NewUsagePool()
 
 // state is what policies of one name share.
 type state struct {
-	fleet  *selection.Fleet
-	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
-	bodies *bodyBudget
-	owners owners
+	fleet     *selection.Fleet
+	secret    uint64 // root of every key chain, so that keys mean nothing elsewhere
+	bodies    *bodyBudget
+	owners    owners
+	decisions decisions
 }
 
 func newState(indexMemory int64) (*state, error) {

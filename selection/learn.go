@@ -8,6 +8,7 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 	if b.work == Light {
 		return
 	}
+	b.replica.tally.count(b, usage)
 	if b.first.IsZero() && b.generation == b.replica.generation {
 		b.replica.counters.count(b)
 	}

@@ -30,6 +30,7 @@ type replica struct {
 
 	slots    slots
 	counters counters
+	tally    tally
 	ledger   ledger
 	foreign  foreign
 	failures failures

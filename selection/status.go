@@ -21,19 +21,34 @@ type ReplicaStatus struct {
 	Arrivals    float64 `json:"arrivals_per_s"`
 	Utilisation float64 `json:"utilisation"` // share of time booked for prefill
 	Failing     float64 `json:"failing_s"`   // price of recent failures of the replica as a whole
+
+	Booked    uint64   `json:"booked"`    // requests since the replica is known
+	Checked   Promises `json:"checked"`   // of answers that said how much was cached
+	Unchecked Promises `json:"unchecked"` // of the other answers
 }
 
-// Status lists all replicas, ordered by address.
+// Status lists the replicas, ordered by address. Those that were no candidate
+// for an hour, while others were, are left out.
 func (f *Fleet) Status(now time.Time) []ReplicaStatus {
+	list := f.statuses(now)
+	slices.SortFunc(list, func(a, b ReplicaStatus) int { return strings.Compare(a.Replica, b.Replica) })
+	return list
+}
+
+func (f *Fleet) statuses(now time.Time) []ReplicaStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	list := make([]ReplicaStatus, 0, len(f.replicas))
 	for _, r := range f.replicas {
-		list = append(list, f.status(r, now))
+		if !f.absent(r) {
+			list = append(list, f.status(r, now))
+		}
 	}
-	slices.SortFunc(list, func(a, b ReplicaStatus) int { return strings.Compare(a.Replica, b.Replica) })
 	return list
 }
+
+// Index describes the index of cached prefixes as a whole.
+func (f *Fleet) Index() Stats { return f.residency.Stats() }
 
 func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 	wait := r.ledger.wait(now)
@@ -51,5 +66,8 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Arrivals:    r.arrivalRate(now),
 		Utilisation: r.utilisation(now),
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
+		Booked:      r.tally.booked,
+		Checked:     r.tally.checked,
+		Unchecked:   r.tally.unchecked,
 	}
 }
