@@ -18,7 +18,7 @@ func init() {
 		CobraFunc: func(cmd *cobra.Command) {
 			cmd.AddCommand(
 				demoCommand(), simulateCommand(), studyCommand(),
-				module.StatusCommand(), module.ExplainCommand(),
+				module.StatusCommand(), module.ExplainCommand(), module.RecordCommand(),
 			)
 		},
 	})
