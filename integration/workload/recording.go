@@ -74,9 +74,11 @@ func (r Recording) Read(from io.Reader) (*Workload, error) {
 	for _, line := range lines {
 		known.learn(&line)
 	}
+	clients := map[uint64]uint64{}
 	for i, line := range lines {
 		w.Sessions = append(w.Sessions, Session{
-			Start: time.Duration((line.Timestamp - lines[0].Timestamp) * float64(time.Millisecond)),
+			Client: client(&line, uint64(i), clients),
+			Start:  time.Duration((line.Timestamp - lines[0].Timestamp) * float64(time.Millisecond)),
 			Turns: []Turn{{
 				Fresh:  true,
 				Added:  known.segments(&line, uint64(i)),
@@ -85,6 +87,22 @@ func (r Recording) Read(from io.Reader) (*Workload, error) {
 		})
 	}
 	return w, nil
+}
+
+// client tells which conversation a prompt belongs to: that of the longest earlier
+// prompt which it continues, by the last blocks of earlier prompts.
+func client(line *recordedLine, number uint64, last map[uint64]uint64) uint64 {
+	found := number + 1
+	for _, id := range slices.Backward(line.HashIDs) {
+		if c, ok := last[id]; ok {
+			found = c
+			break
+		}
+	}
+	if n := len(line.HashIDs); n > 0 {
+		last[line.HashIDs[n-1]] = found
+	}
+	return found
 }
 
 // blockNames is what the lines of a recording say of the same blocks.

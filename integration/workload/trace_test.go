@@ -135,6 +135,9 @@ func TestRecording(t *testing.T) {
 	if !reflect.DeepEqual(question.Added[:2], follow.Added[:2]) || !reflect.DeepEqual(question.Added[:2], other.Added[:2]) {
 		t.Error("equal blocks have different names")
 	}
+	if c := [4]uint64{w.Sessions[0].Client, w.Sessions[1].Client, w.Sessions[2].Client, w.Sessions[3].Client}; c != [4]uint64{1, 1, 1, 4} {
+		t.Errorf("clients %v, want those of the first three to be one", c)
+	}
 	if question.Answer.ID != follow.Added[2].ID {
 		t.Error("the answer is not what the next prompt repeats")
 	}

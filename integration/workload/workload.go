@@ -28,6 +28,9 @@ type Session struct {
 	Turns  []Turn
 	// Start is when the session begins, where there are no users.
 	Start time.Duration
+	// Client is the same for sessions that are one to their client, as a trace's
+	// requests may be; 0 if this one stands for itself.
+	Client uint64
 }
 
 // Turn is one request and its answer.
