@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +260,27 @@ func TestRecordingRejectsNonsense(t *testing.T) {
 	}
 }
 
+// TestTheTraceFormatIsDocumented compares the fields with the table, both ways.
+func TestTheTraceFormatIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/trace-format.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(text), "\n## ")
+	var documented, written []string
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(table, -1) {
+		documented = append(documented, row[1])
+	}
+	line := reflect.TypeFor[recordedLine]()
+	for i := range line.NumField() {
+		name, _, _ := strings.Cut(line.Field(i).Tag.Get("json"), ",")
+		written = append(written, name)
+	}
+	if !slices.Equal(documented, written) {
+		t.Errorf("documented %q, written %q", documented, written)
+	}
+}
+
 func TestLeftOutIsCounted(t *testing.T) {
 	line, err := json.Marshal(recordedLine{LeftOut: 123, HashIDs: []uint64{1}})
 	if err != nil {
@@ -265,6 +289,23 @@ func TestLeftOutIsCounted(t *testing.T) {
 	for text, want := range map[string]int64{string(line): 123, `{"a":1}`: 0, `{"left_out":`: 0, "": 0} {
 		if got := leftOut([]byte(text)); got != want {
 			t.Errorf("%s: %d, want %d", text, got, want)
+		}
+	}
+}
+
+// BenchmarkRecordedLine makes the line of a prompt of about 100,000 tokens, which
+// the goroutine of the reader does.
+func BenchmarkRecordedLine(b *testing.B) {
+	r := recorderOf(b)
+	blocks := make([]selection.Block, 200)
+	for i := range blocks {
+		blocks[i] = selection.Block{Key: uint64(i), Tokens: uint32(500 * (i + 1))}
+	}
+	q := &recordedRequest{into: r, at: r.began, blocks: blocks, estimated: 100_000, said: usage{promptTokens: 110_000}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := json.Marshal(r.line(q)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
