@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +36,10 @@ type Config struct {
 	// MaxInFlight bounds how many replicas are asked at the same time.
 	// Replicas that failed last time take at most half of it. Default: 32.
 	MaxInFlight int
+	// Memory is what this poller shares with others of the same Engine and Path:
+	// each hands on only its own reports, and none asks a replica that another
+	// one has heard of within half an interval. Default: a memory of its own.
+	Memory *Memory
 	// OnReport is called with each report, in the order of time for one
 	// replica, concurrently for several. It should return soon and must not
 	// call the Poller's Observe, Status, Wants or Stop. After a replica is
@@ -48,6 +54,7 @@ type Config struct {
 // Its methods may be called concurrently.
 type Poller struct {
 	config   Config
+	number   int // in its memory
 	dialects []*dialect
 	probes   []string
 
@@ -82,6 +89,7 @@ func New(config Config) (*Poller, error) {
 	config.setDefaults()
 	p := &Poller{
 		config:   config,
+		number:   config.Memory.number(),
 		dialects: dialects,
 		probes:   probes(dialects),
 		replicas: make(map[string]*replica),
@@ -91,6 +99,9 @@ func New(config Config) (*Poller, error) {
 }
 
 func (c *Config) setDefaults() {
+	if c.Engine == "" {
+		c.Engine = engineAuto
+	}
 	if c.Timeout <= 0 {
 		c.Timeout = 2 * time.Second
 	}
@@ -99,6 +110,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.MaxInFlight <= 0 {
 		c.MaxInFlight = 32
+	}
+	if c.Memory == nil {
+		c.Memory = NewMemory()
 	}
 	if c.OnReport == nil {
 		c.OnReport = func(string, Report) {}
@@ -151,10 +165,9 @@ func (p *Poller) Start() {
 func (p *Poller) Stop() {
 	p.mu.Lock()
 	p.state = stopped
-	for _, r := range p.replicas {
-		r.disarm()
+	for name := range p.replicas {
+		p.remove(name)
 	}
-	clear(p.replicas)
 	p.mu.Unlock()
 	p.cancel()
 	p.polls.Wait()
@@ -206,7 +219,7 @@ func (p *Poller) add(name string) {
 	if p.replicas[name] != nil || p.state == stopped {
 		return
 	}
-	r := newReplica(name, p.dialects)
+	r := p.newReplica(name)
 	p.replicas[name] = r
 	if p.state == running {
 		p.arm(r, p.firstDelay())
@@ -217,6 +230,7 @@ func (p *Poller) remove(name string) {
 	if r := p.replicas[name]; r != nil {
 		r.disarm()
 		delete(p.replicas, name)
+		p.config.Memory.release(r.record)
 	}
 }
 
@@ -238,6 +252,18 @@ func (p *Poller) Status(replica string) (Status, bool) {
 		return Status{}, false
 	}
 	return r.status(), true
+}
+
+// Statuses returns what is known of all replicas, by name.
+func (p *Poller) Statuses() map[string]Status {
+	p.mu.RLock()
+	replicas := slices.Collect(maps.Values(p.replicas))
+	p.mu.RUnlock()
+	all := make(map[string]Status, len(replicas))
+	for _, r := range replicas {
+		all[r.name] = r.status()
+	}
+	return all
 }
 
 func (p *Poller) replica(name string) *replica {

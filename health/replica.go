@@ -1,8 +1,6 @@
 package health
 
 import (
-	"math"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,22 +15,22 @@ type replica struct {
 	polling bool
 	hurry   bool // to poll again as soon as the poll under way has ended
 
-	// mu also puts the calls of OnReport in order.
-	mu       sync.Mutex
+	*record // its lock guards the fields below
+
 	source   source
-	last     Report // its At is zero before the first report
-	lastPage string
-	arrived  time.Time // when the last report was complete
-	started  float64   // latest start time seen
-	failures int       // in a row
-	err      error     // of the last failure, nil after a success
+	failures int   // in a row
+	err      error // of the last failure, nil after a success
 	changed  time.Time
 }
+
+// quiet is how long a replica must not have restarted before it is said again.
+const quiet = time.Minute
 
 // Status is what a [Poller] knows of one replica.
 type Status struct {
 	// Engine and Path say where the replica's load is found, without a query;
-	// Engine is empty while it is not known.
+	// Engine is empty while it is not known. Path is empty too while another
+	// poller does the asking.
 	Engine, Path string
 	// Failures counts polls that failed in a row, and Err says why the last
 	// one did; it is nil if that succeeded.
@@ -44,12 +42,12 @@ type Status struct {
 	Report Report
 }
 
-func newReplica(name string, among []*dialect) *replica {
-	r := &replica{name: name, started: math.NaN()}
+func (p *Poller) newReplica(name string) *replica {
+	key := recordKey{name, p.config.Engine, p.config.Path}
+	r := &replica{name: name, record: p.config.Memory.acquire(key)}
 	r.source.facts = unknown()
-	r.last = unknown()
-	if len(among) == 1 {
-		r.source.dialect = among[0]
+	if len(p.dialects) == 1 {
+		r.source.dialect = p.dialects[0]
 	}
 	return r
 }
@@ -57,7 +55,7 @@ func newReplica(name string, among []*dialect) *replica {
 func (r *replica) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{Failures: r.failures, Err: r.err, Since: r.changed, Report: r.last}
+	s := Status{Engine: r.last.Engine, Failures: r.failures, Err: r.err, Since: r.changed, Report: r.last}
 	if d := r.source.dialect; d != nil {
 		s.Engine, s.Path = d.engine, bare(d.load[r.source.page].path)
 	}
@@ -120,15 +118,24 @@ func (p *Poller) succeed(r *replica, report Report, asked time.Time) {
 	report.At = asked
 	report.Restarted = !r.last.At.IsZero() && report.RestartedSince(r.before(path))
 	if report.Restarted {
-		r.source.fresh = 0
-		p.config.Logger.Info("replica restarted",
-			zap.String("replica", r.name), zap.String("engine", report.Engine))
+		p.noteRestart(r, report.Engine)
 	}
 	if Known(report.StartTime) && !(report.StartTime < r.started) {
 		r.started = report.StartTime
 	}
-	r.last, r.lastPage, r.arrived = report, path, time.Now()
+	r.last, r.lastPage, r.arrived, r.by = report, path, time.Now(), p.number
 	p.config.OnReport(r.name, report)
+}
+
+// noteRestart says so once when restarts follow each other closely, as they
+// seem to where several engines answer at one address in turn.
+func (p *Poller) noteRestart(r *replica, engine string) {
+	r.source.fresh = 0
+	if time.Since(r.restarted) > quiet {
+		p.config.Logger.Info("replica restarted",
+			zap.String("replica", r.name), zap.String("engine", engine))
+	}
+	r.restarted = time.Now()
 }
 
 // before returns the last report in the form that the next one, from the given
@@ -144,6 +151,9 @@ func (r *replica) before(path string) Report {
 }
 
 func (p *Poller) noteSuccess(r *replica, engine string) {
+	if r.changed.IsZero() {
+		r.changed = time.Now()
+	}
 	if r.failures > 0 || r.last.At.IsZero() || r.last.Engine != engine {
 		r.changed = time.Now()
 		p.config.Logger.Info("replica reports its load",

@@ -38,14 +38,20 @@ func (p *Poller) tick(r *replica) {
 	p.end(r, suspect)
 }
 
-// begin takes a place among the polls in flight. Without a free one the poll
-// is put off a little, so that no goroutine waits. Replicas that do not answer
-// hold their places until the timeout; they cannot take all.
+// begin takes a place among the polls in flight, unless another poller has just
+// asked the same replica. Without a free place the poll is put off a little, so
+// that no goroutine waits. Replicas that do not answer hold their places until
+// the timeout; they cannot take all.
 func (p *Poller) begin(r *replica) (suspect, ok bool) {
 	failing := r.failing()
+	age, heard := r.heardByOther(p.number)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.state != running || p.replicas[r.name] != r || r.polling {
+		return false, false
+	}
+	if heard && age < p.config.Interval/2 && !failing {
+		p.arm(r, p.vary(p.config.Interval-age))
 		return false, false
 	}
 	full := p.inFlight >= p.config.MaxInFlight
@@ -82,8 +88,12 @@ func (p *Poller) end(r *replica, suspect bool) {
 // nextDelay is the interval, doubled with each failure in a row.
 func (p *Poller) nextDelay(r *replica) time.Duration {
 	intervals := min(1<<min(max(r.failuresInARow()-1, 0), 10), maxBackoff)
-	delay := float64(p.config.Interval) * float64(intervals)
-	return time.Duration(delay * (0.9 + 0.2*rand.Float64()))
+	return p.vary(p.config.Interval * time.Duration(intervals))
+}
+
+// vary changes a delay by up to a tenth.
+func (p *Poller) vary(delay time.Duration) time.Duration {
+	return time.Duration(float64(delay) * (0.9 + 0.2*rand.Float64()))
 }
 
 // firstDelay spreads the first polls of many replicas.

@@ -34,6 +34,7 @@ type rig struct {
 	admin   string   // address of Caddy's admin endpoint, if it has one
 	options string   // of the policy
 	handler string   // further directives of reverse_proxy
+	global  string   // further global options
 	// reloads tells that the configuration changes under the requests. Caddy
 	// then opens a new listening socket (SO_REUSEPORT) and closes the old one,
 	// and the kernel resets connections that the old one had not accepted yet,
@@ -97,7 +98,7 @@ func (r *rig) load() {
 		upstreams = append(upstreams, e.Addr())
 	}
 	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
-	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Admin: r.admin}); err != nil {
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Admin: r.admin, Global: r.global}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -166,6 +167,7 @@ type answer struct {
 	Replica  string
 	Reason   string
 	Matched  int
+	Expected int  // tokens of the prompt, as estimated
 	Begun    bool // some of the answer arrived
 	Cached   int
 	Prompt   int
@@ -174,6 +176,8 @@ type answer struct {
 }
 
 var explanation = regexp.MustCompile(`upstream=([^;]+); matched=(\d+); prompt=\d+; reason=(\w+)`)
+
+var expectation = regexp.MustCompile(`prompt=(\d+)`)
 
 // send sends a request and reads the answer to its end.
 func (r *rig) send(ctx context.Context, c chat) answer {
@@ -191,6 +195,9 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	if m := explanation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
 		a.Replica, a.Reason = m[1], m[3]
 		a.Matched, _ = strconv.Atoi(m[2])
+	}
+	if m := expectation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
+		a.Expected, _ = strconv.Atoi(m[1])
 	}
 	a.read(response.Body, c.Silent)
 	return a

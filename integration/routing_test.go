@@ -93,3 +93,38 @@ func TestRequestsWithoutPromptAreRouted(t *testing.T) {
 		t.Errorf("explanation = %q, want the first replica for fallback", response.Header.Get("Cache-Aware"))
 	}
 }
+
+// TestLengthOfPromptsIsLearned has a tokenizer that makes far more tokens of a
+// text than is usual, and tells so in its answers.
+func TestLengthOfPromptsIsLearned(t *testing.T) {
+	for name, c := range map[string]struct {
+		options string
+		silent  bool
+	}{"streamed": {often, false}, "whole": {"engine none", true}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, 2, engine.Options{}, c.options, "")
+			r.reloads = true
+			off := func(a answer) float64 {
+				if a.Status != 200 || a.Prompt == 0 {
+					t.Fatalf("answer: %+v", a)
+				}
+				return float64(a.Expected)/float64(a.Prompt) - 1
+			}
+			prompts := distinct(0, 20, 500)
+			for i := range prompts {
+				prompts[i].Silent = c.silent
+			}
+			answers := r.sendEach(prompts)
+			if first := off(answers[0]); first > -0.1 && first < 0.1 {
+				t.Fatalf("the estimate of the first prompt is off by only %.0f %%", first*100)
+			}
+			r.load() // what was learned stays
+			for _, prompt := range distinct(1000, 3, 2000) {
+				prompt.Silent = c.silent
+				if last := off(r.send(t.Context(), prompt)); last < -0.05 || last > 0.05 {
+					t.Errorf("after 20 answers the estimate is off by %.0f %%", last*100)
+				}
+			}
+		})
+	}
+}

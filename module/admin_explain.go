@@ -94,7 +94,7 @@ func (s namedState) explain(in *tokenizer.Input, codings string) Explanation {
 	prompt := prompts.Get().(*tokenizer.Prompt)
 	defer prompts.Put(prompt)
 	unread := parseBody(in, codings, defaultMaxPrompt, prompt)
-	request := requestOf(in.Method, prompt)
+	request := s.requestOf(in.Method, prompt)
 	request.Hints = prompt.Hints
 	explanation := Explanation{
 		State: s.name,

@@ -20,6 +20,8 @@ type bookedAttempt struct {
 	started time.Time
 	stop    func() bool // disarms abandon
 	outcome *outcome    // of the decision
+
+	measured measuredPrompt
 }
 
 // headers hears the status of the answer. An error status ends the attempt
@@ -61,7 +63,9 @@ func (a *bookedAttempt) usage(u usage) { a.outcome.usage(u) }
 func (a *bookedAttempt) ended(at time.Time) {
 	a.stop()
 	a.outcome.close(resultAnswered)
-	a.booking.End(at, a.outcome.reported())
+	said := a.outcome.reported()
+	a.measured.learn(said.Prompt)
+	a.booking.End(at, said)
 }
 
 // failed hears a transport error, or an answer that broke off. An answer that

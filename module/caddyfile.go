@@ -13,6 +13,9 @@ import (
 //
 //	lb_policy cache_aware {
 //	    name           <id>
+//	    engine         auto|vllm|sglang|llamacpp|trtllm|tgi|lmdeploy|ollama|none
+//	    load_uri       <path>
+//	    load_interval  <duration>
 //	    cache_capacity auto|<tokens>
 //	    index_memory   <size>
 //	    max_prompt     <size>
@@ -47,7 +50,14 @@ func (c *CacheAware) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 // options maps each option to what reads it. The dispenser stands at the
 // option's name.
 var options = map[string]func(*CacheAware, *caddyfile.Dispenser) error{
-	"name":           func(c *CacheAware, d *caddyfile.Dispenser) error { return parseOne(d, &c.Name) },
+	"name": func(c *CacheAware, d *caddyfile.Dispenser) error { return parseOne(d, &c.Name) },
+	"engine": func(c *CacheAware, d *caddyfile.Dispenser) error {
+		return parseChecked(d, &c.Engine, checkEngine)
+	},
+	"load_uri": func(c *CacheAware, d *caddyfile.Dispenser) error {
+		return parseChecked(d, &c.LoadURI, checkLoadURI)
+	},
+	"load_interval":  (*CacheAware).parseLoadInterval,
 	"cache_capacity": (*CacheAware).parseCacheCapacity,
 	"index_memory": func(c *CacheAware, d *caddyfile.Dispenser) error {
 		return parseSize(d, &c.IndexMemory, minIndexMemory)

@@ -105,10 +105,15 @@ func printStatus(out io.Writer, s *Status) error {
 	table := newTable(out, "REPLICA", "ENGINE", "CACHED TOKENS", "CAPACITY", "QUEUED", "RUNNING", "WAIT", "BUSY", "REGRET", "NOTES")
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
-		row(table, r.Replica, r.Load.engine(), humanize.Comma(int64(r.Resident)), humanize.Comma(int64(r.Capacity)),
+		row(table, r.Replica, r.Load.engine(), humanize.Comma(int64(r.Resident)), capacity(r),
 			r.Queued, r.Running, duration(1e3*r.Wait), percent(r.Utilisation), percent(r.Regret), r.notes())
 	}
 	return table.Flush()
+}
+
+// capacity is a replica's capacity and where it is known from.
+func capacity(r *ReplicaStatus) string {
+	return strings.TrimSpace(humanize.Comma(int64(r.Capacity)) + " " + r.Source)
 }
 
 func (l *LoadStatus) engine() string {
@@ -127,10 +132,23 @@ func (r *ReplicaStatus) notes() string {
 	if r.Doubted {
 		notes = append(notes, "may have lost its cache")
 	}
+	if foreign := r.ForeignRunning + r.ForeignWaiting; foreign >= 1 {
+		notes = append(notes, count(int(foreign), "request", "requests")+" of others")
+	}
+	notes = append(notes, paceNotes("prefill", r.PrefillPace)...)
+	notes = append(notes, paceNotes("decoding", r.DecodePace)...)
 	if r.Load != nil {
 		notes = append(notes, r.Load.notes()...)
 	}
 	return strings.Join(notes, "; ")
+}
+
+// paceNotes says so if a replica's pace is not about the usual one.
+func paceNotes(work string, pace float64) []string {
+	if pace <= 0 || pace > 2.0/3 && pace < 1.5 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s takes %.1f times the usual time", work, pace)}
 }
 
 func (l *LoadStatus) notes() (notes []string) {

@@ -149,5 +149,6 @@ func (o *outcome) reported() selection.Usage {
 		Output:  o.said.outputTokens,
 		Cached:  o.said.cachedTokens,
 		Checked: o.said.cachedKnown,
+		Prefill: o.said.prefillSeconds,
 	}
 }

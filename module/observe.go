@@ -8,12 +8,12 @@ import (
 )
 
 // observe puts an observer around the transport of the proxy handler that the
-// policy belongs to. The handler loads its policy before it makes its default
+// policy belongs to, and gets ready to ask its replicas for their load. The handler loads its policy before it makes its default
 // transport, so a missing one is made here as the handler would.
 func (c *CacheAware) observe(ctx caddy.Context) error {
 	handler := parent(ctx)
 	if handler == nil {
-		c.logger.Warn("no reverse_proxy found above the policy; first tokens and usage will not be seen")
+		c.logger.Warn("no reverse_proxy found above the policy; first tokens and usage will not be seen, nor will replicas be asked for their load")
 		return nil
 	}
 	if handler.Transport == nil {
@@ -23,10 +23,16 @@ func (c *CacheAware) observe(ctx caddy.Context) error {
 		}
 		handler.Transport = transport
 	}
+	watch, err := c.newLoadWatch(handler, handler.Transport)
+	if err != nil {
+		return fmt.Errorf("setting up load polling: %w", err)
+	}
+	c.load = watch
 	handler.Transport = observeTransport(handler.Transport, &transportObserver{
 		responseBuffers: handler.ResponseBuffers != 0,
+		health:          watch.checks(),
 	})
-	return nil
+	return watch.subscribe(ctx)
 }
 
 // parent returns the proxy handler that is being provisioned, the nearest one

@@ -46,6 +46,24 @@ type CacheAware struct {
 	// Default: one state for all.
 	Name string `json:"name,omitempty"`
 
+	// Which engine the replicas run: vllm, sglang, llamacpp, trtllm, tgi, lmdeploy
+	// or ollama. It says where they tell their load and capacity, and how to read
+	// it. `auto` finds out from the answers of each replica; `none` asks for
+	// nothing and relies on what passes through the proxy. Default: auto.
+	Engine string `json:"engine,omitempty"`
+
+	// The path, and query if any, of the page where replicas tell their load,
+	// when it is not where the engine has it. Default: where the engine has it.
+	LoadURI string `json:"load_uri,omitempty"`
+
+	// How often each replica is asked for its load. The requests go through the
+	// proxy's transport, with its TLS settings, and carry the header fields that
+	// the proxy sets. A replica that does not answer within 2s is asked less
+	// and less often, up to every 30th time. 0 turns asking off; the answers of
+	// active health checks that go to the same page count nevertheless. At least
+	// 10ms. Default: 1s.
+	LoadInterval *caddy.Duration `json:"load_interval,omitempty"`
+
 	// The size of one replica's KV cache in tokens. 0 means automatic: 400,000,
 	// which is about an 8B model on one 80 GB GPU. A size that is wrong by a
 	// factor of two costs time to first token. Default: 0.
@@ -92,6 +110,7 @@ type CacheAware struct {
 	fallback reverseproxy.Selector
 	state    *state
 	acquired bool // a share of state, until Cleanup
+	load     *loadWatch
 	logger   *zap.Logger
 }
 
@@ -125,10 +144,10 @@ func (c *CacheAware) Provision(ctx caddy.Context) error {
 	if err := registerMetrics(ctx); err != nil {
 		return err
 	}
-	if err := c.observe(ctx); err != nil {
+	if err := c.acquireState(); err != nil {
 		return err
 	}
-	return c.acquireState()
+	return c.observe(ctx)
 }
 
 func (c *CacheAware) setDefaults() error {
@@ -149,17 +168,27 @@ func (c *CacheAware) setDefaults() error {
 	case c.MaxPrompt < 0:
 		return fmt.Errorf("max_prompt must not be negative: %d", c.MaxPrompt)
 	}
+	if err := c.checkLoad(); err != nil {
+		return err
+	}
 	return c.checkHints()
 }
 
-// Cleanup lets go of the shared state. Requests in flight go on with it.
+// Cleanup ends the asking for load and lets go of the shared state. Requests in
+// flight go on with it.
 func (c *CacheAware) Cleanup() error {
+	if c.load != nil {
+		c.load.stop()
+		c.state.leave(c.load)
+	}
 	return c.releaseState()
 }
 
 // Select chooses the replica for one attempt at a request, and books the
 // request's work there.
 func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w http.ResponseWriter) *reverseproxy.Upstream {
+	now := time.Now()
+	c.load.see(pool, now)
 	candidates := available(pool)
 	if len(candidates) == 0 {
 		return nil

@@ -9,10 +9,6 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
-// bytesPerToken turns prompt text into tokens until it is learned: common
-// vocabularies give 3.5 to 4.5 bytes for English and code.
-const bytesPerToken = 4
-
 // prompts holds parsed prompts for reuse; what outlives the parse is copied.
 var prompts = sync.Pool{New: func() any { return new(tokenizer.Prompt) }}
 
@@ -24,19 +20,24 @@ func (c *CacheAware) read(k *call) {
 	tenant := c.tenant(k.http)
 	k.unread = c.parse(k, tenant, prompt)
 	countUnread(k.unread)
-	k.request = requestOf(k.http.Method, prompt)
+	k.measured = measuredPrompt{ratios: &c.state.ratios, model: prompt.Model}
+	if k.unread == nil && !prompt.Truncated && !prompt.HasResponseID {
+		k.measured.text = prompt.Text()
+	}
+	k.request = c.state.requestOf(k.http.Method, prompt)
 	k.request.Hints = c.hints(k.http, tenant, prompt.Hints)
 	k.request.Capacity = c.CacheCapacity
 	k.stored = c.reference(k.http, tenant, prompt)
 }
 
 // requestOf is a prompt as the decision sees it.
-func requestOf(method string, prompt *tokenizer.Prompt) selection.Request {
+func (s *state) requestOf(method string, prompt *tokenizer.Prompt) selection.Request {
+	ratio := s.ratios.Of(prompt.Model)
 	request := selection.Request{
 		Model:    prompt.Model,
 		Work:     workOf(method, prompt.Kind),
-		Blocks:   blocksOf(prompt.Blocks),
-		Extra:    tokensOf(prompt.ExtraBytes, prompt.ExtraTokens),
+		Blocks:   blocksOf(prompt.Blocks, ratio),
+		Extra:    ratio.Tokens(prompt.Extra()),
 		Output:   prompt.MaxTokens * max(1, prompt.Choices),
 		Streamed: prompt.Stream,
 	}
@@ -95,18 +96,29 @@ func workOf(method string, kind tokenizer.Kind) selection.Work {
 	}
 }
 
-// blocksOf turns text bytes into tokens.
-func blocksOf(blocks []tokenizer.Block) []selection.Block {
+// blocksOf turns text into tokens.
+func blocksOf(blocks []tokenizer.Block, ratio tokenizer.Ratio) []selection.Block {
 	converted := make([]selection.Block, len(blocks))
-	for i, b := range blocks {
+	for i := range blocks {
+		b := &blocks[i]
 		converted[i] = selection.Block{
 			Key:    b.Key,
-			Tokens: uint32(tokensOf(int(b.Bytes), int(b.Tokens))), //nolint:gosec // bounded by the body's size
+			Tokens: uint32(ratio.Tokens(b.Text())), //nolint:gosec // bounded by the body's size
 			Reply:  b.Reply,
 		}
 	}
 	return converted
 }
 
-// tokensOf is the number of tokens in so much text and what was counted apart.
-func tokensOf(bytes, tokens int) int { return bytes/bytesPerToken + tokens }
+// measuredPrompt is the text of a prompt, whose length in tokens its answer may tell.
+type measuredPrompt struct {
+	ratios *tokenizer.Ratios
+	model  string
+	text   tokenizer.Text // empty if it is not the whole prompt
+}
+
+func (p *measuredPrompt) learn(tokens int) {
+	if p.ratios != nil && tokens > 0 {
+		p.ratios.Learn(p.model, p.text, tokens)
+	}
+}

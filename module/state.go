@@ -4,11 +4,14 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/seed5db0839e/caddy-cache-aware/health"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
 // minIndexMemory is the least that makes a working index, in bytes.
@@ -31,6 +34,11 @@ type state struct {
 	owners    owners
 	decisions decisions
 	recording atomic.Pointer[recording] // nil while nobody reads one
+	ratios    tokenizer.Ratios
+	loads     *health.Memory
+
+	mu      sync.Mutex
+	watches map[*loadWatch]bool // of running policies
 }
 
 func newState(indexMemory int64) (*state, error) {
@@ -46,6 +54,9 @@ func newState(indexMemory int64) (*state, error) {
 		fleet:  selection.NewFleet(store, binary.LittleEndian.Uint64(seed[:8])),
 		secret: binary.LittleEndian.Uint64(seed[8:]),
 		bodies: newBodyBudget(bodyMemory),
+		loads:  health.NewMemory(),
+
+		watches: make(map[*loadWatch]bool),
 	}, nil
 }
 

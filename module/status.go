@@ -102,9 +102,6 @@ func (s namedState) status(now time.Time) Status {
 	return status
 }
 
-// loadStatuses tells what the replicas say of their load, by address.
-func (s *state) loadStatuses() map[string]health.Status { return nil }
-
 func showLoad(h *health.Status) *LoadStatus {
 	status := &LoadStatus{Engine: h.Engine, Path: h.Path, Failures: h.Failures, Since: h.Since}
 	if h.Err != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 )
 
 const (
@@ -202,16 +203,17 @@ func TestHealthChecksAreHeard(t *testing.T) {
 	})
 	answers := make(chan healthAnswer, 100)
 	p.health = &healthWatch{
-		wants:  func(dial, path string) bool { return dial == address && path == "/metrics" },
+		wants:  func(dial, uri string) bool { return dial == address && uri == "/metrics?x=1" },
 		report: func(a healthAnswer) { answers <- a },
 	}
 	proxy := proxyTo(t, address)
 	proxy["health_checks"] = object{"active": object{"uri": "/metrics?x=1", "interval": "1h"}}
+	begun := time.Now()
 	caddy := runCaddy(t, object{"routes": route(proxy)})
 	got := <-answers
-	if got.dial != address || got.path != "/metrics" || got.status != 200 ||
+	if got.dial != address || got.uri != "/metrics?x=1" || got.asked.Before(begun) || got.asked.After(time.Now()) ||
 		got.header.Get("X-Engine") != "test" || string(got.body) != page {
-		t.Errorf("heard %d bytes of %q from %s, status %d", len(got.body), got.path, got.dial, got.status)
+		t.Errorf("heard %d bytes of %q from %s, asked %s", len(got.body), got.uri, got.dial, got.asked)
 	}
 	if res := post(t, caddy, strings.NewReader("{}")); res.StatusCode != 200 {
 		t.Errorf("status %d", res.StatusCode)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
@@ -16,8 +17,8 @@ const maxHealthAnswer = 4 << 20
 // healthAnswer is a replica's complete answer to a request that no client sent.
 type healthAnswer struct {
 	dial   string // the replica's address as configured
-	path   string
-	status int
+	uri    string // path and query
+	asked  time.Time
 	header http.Header
 	body   []byte
 }
@@ -25,20 +26,21 @@ type healthAnswer struct {
 // healthWatch listens to GET requests that no client sent, which are Caddy's
 // active health checks. Its functions are called from their goroutines.
 type healthWatch struct {
-	// wants tells whether answers from this replica and path are of interest.
-	wants func(dial, path string) bool
-	// report gets each of them once it has been read.
+	// wants tells whether answers from this replica and URI are of interest.
+	wants func(dial, uri string) bool
+	// report gets each of them that has status 200, once it has been read.
 	report func(healthAnswer)
 }
 
 // observe sends req through next and listens to the answer if it is wanted.
 func (w *healthWatch) observe(req *http.Request, next http.RoundTripper) (*http.Response, error) {
 	dial, ours := w.watches(req)
+	asked := time.Now()
 	res, err := next.RoundTrip(req)
-	if !ours || err != nil {
+	if !ours || err != nil || res.StatusCode != http.StatusOK {
 		return res, err
 	}
-	answer := healthAnswer{dial: dial, path: req.URL.Path, status: res.StatusCode, header: res.Header}
+	answer := healthAnswer{dial: dial, uri: req.URL.RequestURI(), asked: asked, header: res.Header}
 	res.Body = &healthBody{ReadCloser: res.Body, watch: w, answer: answer}
 	return res, nil
 }
@@ -52,7 +54,7 @@ func (w *healthWatch) watches(req *http.Request) (dial string, ok bool) {
 	if !ok || info.Upstream == nil {
 		return "", false
 	}
-	return info.Upstream.Dial, w.wants(info.Upstream.Dial, req.URL.Path)
+	return info.Upstream.Dial, w.wants(info.Upstream.Dial, req.URL.RequestURI())
 }
 
 // healthBody keeps what is read through it and reports it at its end.

@@ -20,12 +20,13 @@ func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []
 	if candidates != nil {
 		return slices.Clone(f.score(now, request, candidates, *matches))
 	}
-	estimates := make([]Estimate, 0, len(f.replicas))
+	f.candidates = f.candidates[:0]
 	for _, r := range f.replicas {
 		if !f.absent(r) {
-			estimates = append(estimates, f.estimate(r, request, matchOf(r, *matches), now))
+			f.candidates = append(f.candidates, r)
 		}
 	}
+	estimates := slices.Clone(f.estimateAll(now, request, *matches))
 	slices.SortFunc(estimates, byCost)
 	return estimates
 }

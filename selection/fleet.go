@@ -21,13 +21,14 @@ type Fleet struct {
 	residency *Residency
 	matches   sync.Pool // of *[]Match
 
-	mu        sync.Mutex
-	replicas  map[string]*replica
-	seen      time.Time // when any of them last was a candidate or reported
-	paces     paces
-	outputs   outputs
-	random    *rand.Rand
-	estimates []Estimate
+	mu         sync.Mutex
+	replicas   map[string]*replica
+	seen       time.Time // when any of them last was a candidate or reported
+	paces      paces
+	outputs    outputs
+	random     *rand.Rand
+	estimates  []Estimate
+	candidates []*replica
 }
 
 // NewFleet makes a fleet that keeps residency in store. Ties are drawn from a
@@ -81,12 +82,25 @@ func (f *Fleet) match(request *Request, into *[]Match) *Request {
 // score estimates the request on each candidate. The result is valid until
 // the lock is released.
 func (f *Fleet) score(now time.Time, request *Request, candidates []string, matches []Match) []Estimate {
-	f.estimates = f.estimates[:0]
+	f.candidates = f.candidates[:0]
 	for _, address := range candidates {
 		r := f.join(address, now)
 		r.configure(request.Capacity)
 		f.resize(r)
-		f.estimates = append(f.estimates, f.estimate(r, request, matchOf(r, matches), now))
+		f.candidates = append(f.candidates, r)
+	}
+	return f.estimateAll(now, request, matches)
+}
+
+// estimateAll estimates the request on f.candidates.
+func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []Estimate {
+	f.estimates = f.estimates[:0]
+	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
+	for _, r := range f.candidates {
+		e := f.estimate(r, request, matchOf(r, matches), mean, now)
+		e.Failing = r.failures.price(cell, now)
+		e.Cost += e.Failing
+		f.estimates = append(f.estimates, e)
 	}
 	return f.estimates
 }
@@ -142,8 +156,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 	}
 	r.tally.booked++
 	r.ledger.add(b, now)
-	r.arrivals.add(1, now, rateHalfLife)
-	r.busy.add(e.Prefill, now, rateHalfLife)
+	r.rates.book(now, e.Prefill)
 	return b
 }
 

@@ -71,7 +71,7 @@ func (f *Fleet) learnDecode(b *Booking, now time.Time, usage Usage) {
 	if b.work != Generate || usage.Output < 2 || b.first.IsZero() {
 		return
 	}
-	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.requests)
+	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.running)
 	context := float64(b.context+r.ledger.context) / 2
 	expected := float64(usage.Output-1) * r.speed.interToken(sequences, context)
 	f.observe(&r.paces.decode, &f.paces.decode, now.Sub(b.first).Seconds(), expected)

@@ -20,8 +20,8 @@ func TestForeignLoadIsAvoided(t *testing.T) {
 	for i := range 40 {
 		now = now.Add(100 * time.Millisecond)
 		b := f.Place(now, chat(uint64(i), 4000), replicas)
-		b.FirstToken(now)
-		b.End(now, Usage{Output: 10})
+		b.FirstToken(now.Add(100 * time.Millisecond))
+		b.End(now.Add(200*time.Millisecond), Usage{Output: 10})
 	}
 	busy := silent()
 	busy.Running, busy.Waiting = 10, 20
@@ -39,27 +39,32 @@ func TestForeignLoadIsAvoided(t *testing.T) {
 // TestOwnLoadIsNotForeign reports exactly what we gave.
 func TestOwnLoadIsNotForeign(t *testing.T) {
 	var l foreign
-	for i := range 10 {
-		report := silent()
-		report.Running, report.Waiting = float64(i), 2
-		l.report(at(time.Duration(i)*time.Second), report, i+2)
+	report := silent()
+	report.Running, report.Waiting = 5, 2
+	if all, ok := l.report(report, 7); !ok || all != 7 || l != (foreign{}) {
+		t.Errorf("%g requests in all, foreign load of nobody else's work: %+v", all, l)
 	}
-	if l.requests != 0 || l.waiting != 0 || math.Abs(l.ratio(at(10*time.Second))-1) > 0.01 {
-		t.Errorf("foreign load of nobody else's work: %+v", l)
+	if l.report(report, 9); l != (foreign{}) {
+		t.Errorf("foreign load of less than our own work: %+v", l)
+	}
+	if _, ok := l.report(silent(), 0); ok {
+		t.Error("load taken from a report that tells none")
 	}
 }
 
 func TestForeignShare(t *testing.T) {
 	var l foreign
+	var r rates
 	for i := range 60 {
 		report := silent()
 		report.Running, report.Waiting = 20, 0
-		l.report(at(time.Duration(i)*time.Second), report, 10)
+		all, _ := l.report(report, 10)
+		r.report(at(time.Duration(i)*time.Second), 10, all)
 	}
-	if got := l.ratio(at(time.Minute)); got < 1.8 || got > 2 {
+	if got := r.foreign(); got < 1.8 || got > 2 {
 		t.Errorf("%.2f times our own work, want nearly 2", got)
 	}
-	if l.requests != 10 {
-		t.Errorf("%g foreign requests, want 10", l.requests)
+	if l.running != 10 {
+		t.Errorf("%g foreign requests, want 10", l.running)
 	}
 }

@@ -83,15 +83,31 @@ func (c *chain) weigh(tokens, weight int) {
 // cut closes the open block, whose bytes are given, at the present position.
 func (c *chain) cut(block []byte) {
 	c.key = xxh3.HashSeed(block, c.key)
+	text := c.written(block)
 	c.blocks = append(c.blocks, Block{
-		Key:    c.key,
-		Bytes:  uint32(c.pos - c.notText),
-		Tokens: uint32(c.tokens),
-		Reply:  c.replyFrom >= 0 && c.begin >= c.replyFrom,
+		Key:     c.key,
+		Bytes:   uint32(text.Bytes),
+		Further: uint32(text.Further),
+		Tokens:  uint32(text.Tokens),
+		Reply:   c.replyFrom >= 0 && c.begin >= c.replyFrom,
 	})
 	c.buf = c.buf[:0]
 	c.begin = c.pos
 	c.end = c.pos + min(max(c.pos/growth, smallBlock), largeBlock)
+}
+
+// written is what the stream consists of, given the bytes of the open block.
+func (c *chain) written(open []byte) Text {
+	var closed Text
+	if n := len(c.blocks); n > 0 {
+		closed = c.blocks[n-1].Text()
+	}
+	bytes := c.pos - c.notText
+	return Text{
+		Bytes:   bytes,
+		Further: closed.Further + min(furtherBytes(open), bytes-closed.Bytes),
+		Tokens:  c.tokens,
+	}
 }
 
 // messageEnd cuts where another message may follow.

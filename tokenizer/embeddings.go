@@ -10,7 +10,7 @@ func (r *reader) pairs() {
 		query = r.first(query)
 	}
 	r.prompt(query)
-	length, tokens := r.pos-r.notText, r.tokens
+	again := r.written(r.buf)
 	texts := r.either(fDocuments, fText2, fTexts)
 	if r.kind(texts) != kindArray {
 		r.prompt(texts)
@@ -20,8 +20,7 @@ func (r *reader) pairs() {
 	for text := range r.elements(texts) {
 		if !first {
 			r.endChain()
-			r.p.ExtraBytes += length
-			r.p.ExtraTokens += tokens
+			r.p.addExtra(again, 1)
 		}
 		r.prompt(text)
 		first = false

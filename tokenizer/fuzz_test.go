@@ -44,12 +44,13 @@ func checkPrompt(t *testing.T, p *Prompt, err error, size int) {
 	}
 	last := Block{}
 	for _, b := range p.Blocks {
-		if b.Bytes < last.Bytes || b.Tokens < last.Tokens || int(b.Bytes) > 4*size+1024 {
+		if b.Bytes < last.Bytes || b.Tokens < last.Tokens || int(b.Bytes) > 4*size+1024 ||
+			b.Further < last.Further || b.Further-last.Further > b.Bytes-last.Bytes {
 			t.Fatalf("block %+v follows %+v in a body of %d bytes", b, last, size)
 		}
 		last = b
 	}
-	if p.ExtraBytes < 0 || p.ExtraTokens < 0 || p.Choices < 1 || p.MaxTokens < 0 || len(p.Model) > maxName {
+	if p.ExtraBytes < 0 || p.ExtraFurther < 0 || p.ExtraFurther > p.ExtraBytes || p.ExtraTokens < 0 || p.Choices < 1 || p.MaxTokens < 0 || len(p.Model) > maxName {
 		t.Fatalf("out of range: %+v", p)
 	}
 }

@@ -90,12 +90,10 @@ func (r *reader) readPrompt(a *api) error {
 	a.read(r)
 	r.endChain()
 	r.p.Blocks = r.blocks[:r.kept]
-	end := Block{}
+	r.p.addExtra(r.written(r.buf), 1)
 	if r.kept > 0 {
-		end = r.blocks[r.kept-1]
+		r.p.addExtra(r.blocks[r.kept-1].Text(), -1)
 	}
-	r.p.ExtraBytes += r.pos - r.notText - int(end.Bytes)
-	r.p.ExtraTokens += r.tokens - int(end.Tokens)
 	if r.kept == 0 && !r.p.HasResponseID && len(r.p.Hints) == 0 {
 		return NoPrompt
 	}

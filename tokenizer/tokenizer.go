@@ -35,12 +35,19 @@ type Block struct {
 	Key uint64
 	// Bytes counts the text bytes of the prompt up to and including this block.
 	Bytes uint32
+	// Further counts those of Bytes that are not the first of their character, about.
+	Further uint32
 	// Tokens counts what is not text up to and including this block: token ids, and
 	// by convention images and the template's wrapping of messages. They come on top of Bytes.
 	Tokens uint32
 	// Reply marks a block that lies inside an assistant message: an earlier answer,
 	// which a replica may hold although no request carried it as a prompt.
 	Reply bool
+}
+
+// Text is what the chain up to and including b stands for.
+func (b *Block) Text() Text {
+	return Text{Bytes: int(b.Bytes), Further: int(b.Further), Tokens: int(b.Tokens)}
 }
 
 // Kind is the work that a request asks of an engine.
@@ -74,9 +81,9 @@ type Prompt struct {
 
 	// Blocks is the key chain, root first.
 	Blocks []Block
-	// ExtraBytes and ExtraTokens are prompt beyond the chain that no cache covers:
-	// the further prompts of a batch, and a tail too short to get a key.
-	ExtraBytes, ExtraTokens int
+	// ExtraBytes, ExtraFurther and ExtraTokens are prompt beyond the chain that no cache
+	// covers: the further prompts of a batch, and a tail too short to get a key.
+	ExtraBytes, ExtraFurther, ExtraTokens int
 
 	// Hints are exact-match keys for residency that an earlier request with the
 	// same id left behind, see Hint.
@@ -85,6 +92,26 @@ type Prompt struct {
 	// continues, retrieves or cancels; it means something only if HasResponseID.
 	ResponseID    uint64
 	HasResponseID bool
+}
+
+// Extra is what the prompt consists of beyond the chain.
+func (p *Prompt) Extra() Text {
+	return Text{Bytes: p.ExtraBytes, Further: p.ExtraFurther, Tokens: p.ExtraTokens}
+}
+
+// Text is what the prompt consists of, as far as it could be read.
+func (p *Prompt) Text() Text {
+	text := p.Extra()
+	if n := len(p.Blocks); n > 0 {
+		text.add(p.Blocks[n-1].Text(), 1)
+	}
+	return text
+}
+
+func (p *Prompt) addExtra(text Text, times int) {
+	extra := p.Extra()
+	extra.add(text, times)
+	p.ExtraBytes, p.ExtraFurther, p.ExtraTokens = extra.Bytes, extra.Further, extra.Tokens
 }
 
 func (p *Prompt) reset() {
