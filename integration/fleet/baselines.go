@@ -97,7 +97,7 @@ func twoChoiceHash(b *board, _ time.Duration, r *Request, candidates []int) int 
 
 // session sends all requests of a session to the same replica.
 func session(b *board, _ time.Duration, r *Request, candidates []int) int {
-	return b.ring.walk(mix(r.Session), func(i int) bool { return slices.Contains(candidates, i) }, candidates[0])
+	return b.ring.walk(mix(r.client()), func(i int) bool { return slices.Contains(candidates, i) }, candidates[0])
 }
 
 // longestPrefix is the least loaded of those that hold most of the prompt.

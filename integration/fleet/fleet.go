@@ -313,13 +313,3 @@ func (f *run) askOrDeliver(replica int) error {
 	f.metrics.ask(f.now, replica, f.engines[replica])
 	return nil
 }
-
-// goOn makes the turn after r due, or the user's next session.
-func (f *run) goOn(r *Request) {
-	h := r.history
-	if h.turn < len(h.session.Turns) {
-		f.push(&due{at: f.now + h.session.Turns[h.turn].Think, history: h, user: r.user, session: int(r.Session)})
-	} else if r.user >= 0 {
-		f.begin(r.user, int(r.Session)+f.options.Workload.Users)
-	}
-}

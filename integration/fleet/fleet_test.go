@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -150,5 +151,16 @@ func TestTextBlocksExtend(t *testing.T) {
 			t.Fatal("the block after the prompt's end is not the reply's")
 		}
 		before = r
+	}
+}
+
+// Sessions numbered one after the other must not meet on one replica.
+func TestSessionsAreSpread(t *testing.T) {
+	ring, counts := newRing(8), make([]int, 8)
+	for number := range uint64(800) {
+		counts[ring.walk(mix(number), func(int) bool { return true }, 0)]++
+	}
+	if slices.Min(counts) < 50 || slices.Max(counts) > 200 {
+		t.Errorf("sessions of each replica: %v", counts)
 	}
 }

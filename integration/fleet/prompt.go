@@ -28,6 +28,7 @@ type history struct {
 	session *workload.Session
 	spans   []span
 	turn    int
+	family  *family // that it was spawned by, or nil
 }
 
 func newHistory(s *workload.Session) *history {
@@ -44,8 +45,14 @@ func (h *history) say(s workload.Segment) {
 		h.spans = append(h.spans, span{id: s.ID, tokens: s.Tokens, text: textOf(s.Role)})
 		return
 	}
-	h.spans = append(h.spans,
-		span{id: engine.RoleToken(s.Role), tokens: 1, text: template},
+	role := span{id: engine.RoleToken(s.Role), tokens: 1, text: template}
+	if s.Role == workload.Assistant {
+		role.end = turnEnd
+		h.spans = append(h.spans, role)
+		h.reply(s)
+		return
+	}
+	h.spans = append(h.spans, role,
 		span{id: s.ID, tokens: s.Tokens, text: textOf(s.Role)},
 		span{id: engine.EndOfTurn(), tokens: 1, end: messageEnd})
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bufio"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -8,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
@@ -104,10 +104,11 @@ func openTrace(path string) (io.ReadCloser, error) {
 		}
 		return nil, fmt.Errorf("opening trace: %w", err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
-		return file, nil
+	buffered := bufio.NewReader(file)
+	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" {
+		return traceFile{buffered, file}, nil
 	}
-	reader, err := gzip.NewReader(file)
+	reader, err := gzip.NewReader(buffered)
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("opening trace %s: %w", path, err)
@@ -117,7 +118,7 @@ func openTrace(path string) (io.ReadCloser, error) {
 
 // Scenarios are the workloads of the study.
 func Scenarios() []Scenario {
-	return slices.Concat(prefixScenarios(), sessionScenarios(), mixedScenarios())
+	return slices.Concat(prefixScenarios(), sessionScenarios(), mixedScenarios(), unsteadyScenarios())
 }
 
 // ScenarioNamed finds a scenario by its name.
@@ -198,13 +199,7 @@ func sessionScenarios() []Scenario {
 
 func agents(template workload.Agents) func(plan) (*workload.Workload, error) {
 	return func(p plan) (*workload.Workload, error) {
-		template := template
-		template.Users = max(1, int(math.Round(p.rate)))
-		template.Ramp = min(warmup, p.duration/4)
-		turns := (template.MinTurns + template.MaxTurns) / 2
-		each := int(p.duration/(time.Duration(turns)*template.Think)) + 3
-		template.Sessions = template.Users * each
-		return template.Workload(p.seed), nil
+		return populated(template, p).Workload(p.seed), nil
 	}
 }
 
