@@ -1,7 +1,6 @@
 package health
 
 import (
-	"encoding/json"
 	"math"
 	"time"
 )
@@ -160,18 +159,4 @@ func (r Report) RestartedSince(before Report) bool {
 		}
 	}
 	return false
-}
-
-// MarshalJSON leaves out what is not known, as JSON has no NaN.
-func (r Report) MarshalJSON() ([]byte, error) {
-	m := map[string]any{
-		"at": r.At, "engine": r.Engine, "restarted": r.Restarted, "sleeping": r.Sleeping,
-		"prefix_caching": r.PrefixCaching.String(), "slots_assumed": r.SlotsAssumed,
-	}
-	for i, q := range r.quantities() {
-		if Known(*q) {
-			m[quantityNames[i]] = *q
-		}
-	}
-	return json.Marshal(m)
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestRestartedSince(t *testing.T) {
@@ -63,6 +64,33 @@ func TestReportJSON(t *testing.T) {
 	}
 	if strings.Contains(string(b), "waiting") {
 		t.Errorf("%s has what is not known", b)
+	}
+}
+
+func TestReportSurvivesJSON(t *testing.T) {
+	for _, caching := range []Setting{Off, Unknown, On} {
+		r := unknown()
+		for i, q := range r.quantities() {
+			*q = float64(i)
+		}
+		r.At = time.Unix(1_700_000_000, 0).UTC()
+		r.Engine, r.Restarted, r.Sleeping, r.SlotsAssumed, r.PrefixCaching = "vllm", true, true, true, caching
+		r.Waiting = math.NaN()
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Report
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		if Known(got.Waiting) {
+			t.Errorf("waiting is %v, want it not known", got.Waiting)
+		}
+		r.Waiting, got.Waiting = 0, 0 // NaN is not itself
+		if got != r {
+			t.Errorf("%+v came back as %+v", r, got)
+		}
 	}
 }
 

@@ -31,6 +31,7 @@ type rig struct {
 	engines []*engine.Server
 	address string
 	others  []string // further upstreams
+	admin   string   // address of Caddy's admin endpoint, if it has one
 	options string   // of the policy
 	handler string   // further directives of reverse_proxy
 	global  string   // further global options
@@ -54,16 +55,21 @@ const retries = `
 func newRig(t *testing.T, replicas int, o engine.Options, options, handler string) *rig {
 	t.Helper()
 	r := &rig{t: t, options: options, handler: handler}
-	for range replicas {
-		e, err := engine.Start(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = e.Close() })
-		r.engines = append(r.engines, e)
-	}
+	r.startEngines(replicas, o)
 	r.start()
 	return r
+}
+
+func (r *rig) startEngines(n int, o engine.Options) {
+	r.t.Helper()
+	for range n {
+		e, err := engine.Start(o)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.t.Cleanup(func() { _ = e.Close() })
+		r.engines = append(r.engines, e)
+	}
 }
 
 // start runs the proxy for the first time.
@@ -92,7 +98,7 @@ func (r *rig) load() {
 		upstreams = append(upstreams, e.Addr())
 	}
 	site := fmt.Sprintf("reverse_proxy %s {\nlb_policy cache_aware {\nexplain\n%s\n}\n%s\n}", strings.Join(upstreams, " "), r.options, r.handler)
-	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Global: r.global}); err != nil {
+	if _, err := proxy.Start(proxy.Options{Address: r.address, Site: site, Admin: r.admin, Global: r.global}); err != nil {
 		r.t.Fatal(err)
 	}
 }
@@ -102,7 +108,7 @@ func (r *rig) status() map[string]replicaStatus {
 	found := make(map[string]replicaStatus)
 	for _, state := range module.Statuses() {
 		for _, replica := range state.Replicas {
-			found[replica.Replica] = replicaStatus(replica)
+			found[replica.Replica] = replica.ReplicaStatus
 		}
 	}
 	return found
@@ -180,11 +186,7 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 		r.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
-	if r.reloads && errors.Is(err, syscall.ECONNRESET) {
-		request.Body, _ = request.GetBody()
-		response, err = client.Do(request)
-	}
+	response, err := r.do(request)
 	if err != nil {
 		return answer{Err: err}
 	}
@@ -199,6 +201,16 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	}
 	a.read(response.Body, c.Silent)
 	return a
+}
+
+// do makes a request, again if a reload has reset its connection.
+func (r *rig) do(request *http.Request) (*http.Response, error) {
+	response, err := client.Do(request)
+	if r.reloads && errors.Is(err, syscall.ECONNRESET) {
+		request.Body, _ = request.GetBody()
+		response, err = client.Do(request)
+	}
+	return response, err
 }
 
 func (a *answer) read(body io.Reader, silent bool) {

@@ -1,9 +1,11 @@
 package integration
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 )
@@ -60,4 +62,47 @@ func TestUnreadRequestsAreCountedByReason(t *testing.T) {
 	if len(after) != len(want) {
 		t.Errorf("counters: %v", after)
 	}
+}
+
+func TestScrapedMetrics(t *testing.T) {
+	r := newAdminRig(t, 2, "")
+	r.reloads = true
+	c := chat{System: text(1, 4000), User: "one", MaxTokens: 8}
+	first := r.send(t.Context(), c)
+	r.load()
+	r.send(t.Context(), c)
+	page := r.scrape()
+	replica := `{replica="` + first.Replica + `",state="default"}`
+	for _, want := range []string{
+		`caddy_cache_aware_decisions_total{reason="cold",state="default"} 1`,
+		`caddy_cache_aware_decisions_total{reason="prefix",state="default"} 1`,
+		`caddy_cache_aware_policies{state="default"} 1`,
+		"caddy_cache_aware_replica_running_requests" + replica + " 0",
+		"caddy_cache_aware_replica_wait_seconds" + replica + " 0",
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
+}
+
+// scrape returns our metrics as Caddy's admin endpoint tells them, and checks
+// that they are as Prometheus would like them.
+func (r *rig) scrape() string {
+	r.t.Helper()
+	status, page := r.ask("GET", "/metrics", "")
+	if status != 200 {
+		r.t.Fatalf("status %d, %s", status, page)
+	}
+	var ours strings.Builder
+	for line := range strings.Lines(page) {
+		if strings.Contains(line, "caddy_cache_aware_") {
+			ours.WriteString(line)
+		}
+	}
+	problems, err := promlint.New(strings.NewReader(ours.String())).Lint()
+	if err != nil || len(problems) > 0 {
+		r.t.Errorf("%v %+v in\n%s", err, problems, ours.String())
+	}
+	return ours.String()
 }

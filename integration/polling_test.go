@@ -240,3 +240,33 @@ func TestPolicyOfAnotherNameHearsForItself(t *testing.T) {
 		t.Errorf("states are %s", names)
 	}
 }
+
+func TestAdminTellsWhatReplicasReport(t *testing.T) {
+	r := newAdminRig(t, 1, often)
+	address := r.engines[0].Addr()
+	awaitReport(t, address)
+	var status struct{ States []module.Status }
+	r.askFor("GET", "/cache_aware/", "", &status)
+	load := status.States[0].Replicas[0].Load
+	if load == nil || load.Engine != "vllm" || load.Failures != 0 || load.Report == nil || !health.Known(load.Report.CapacityTokens) {
+		t.Fatalf("load: %+v", load)
+	}
+	page := r.scrape()
+	for _, want := range []string{
+		`replica_engine_info{engine="vllm",replica="` + address + `",state="default"} 1`,
+		`replica_reported_running_requests{replica="` + address + `",state="default"} 0`,
+	} {
+		if !strings.Contains(page, want+"\n") {
+			t.Errorf("no %s in\n%s", want, page)
+		}
+	}
+	out, err := run(t.Context(), module.StatusCommand(), "", "--address", r.admin)
+	if err != nil || !strings.Contains(out, "vllm") {
+		t.Errorf("%v in\n%s", err, out)
+	}
+	_ = r.engines[0].Close()
+	await(t, "a failed poll", func() bool {
+		out, err = run(t.Context(), module.StatusCommand(), "", "--address", r.admin)
+		return err == nil && strings.Contains(out, "does not report its load")
+	})
+}

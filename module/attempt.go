@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.uber.org/zap/zapcore"
@@ -20,12 +19,9 @@ type bookedAttempt struct {
 	stored  reference
 	started time.Time
 	stop    func() bool // disarms abandon
+	outcome *outcome    // of the decision
 
 	measured measuredPrompt
-
-	mu   sync.Mutex
-	ttft time.Duration // until the first token; 0 while unknown
-	said usage         // what the answer has said of itself
 }
 
 // headers hears the status of the answer. An error status ends the attempt
@@ -58,21 +54,16 @@ func failureOf(status int) (selection.Failure, bool) {
 }
 
 func (a *bookedAttempt) firstToken(at time.Time) {
-	a.mu.Lock()
-	a.ttft = at.Sub(a.started)
-	a.mu.Unlock()
+	a.outcome.firstToken(at.Sub(a.started))
 	a.booking.FirstToken(at)
 }
 
-func (a *bookedAttempt) usage(u usage) {
-	a.mu.Lock()
-	a.said = u
-	a.mu.Unlock()
-}
+func (a *bookedAttempt) usage(u usage) { a.outcome.usage(u) }
 
 func (a *bookedAttempt) ended(at time.Time) {
 	a.stop()
-	said := a.reported()
+	a.outcome.close(resultAnswered)
+	said := a.outcome.reported()
 	a.measured.learn(said.Prompt)
 	a.booking.End(at, said)
 }
@@ -86,7 +77,7 @@ func (a *bookedAttempt) failed(err error, at time.Time) {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, errResponseClosed):
 		a.stop()
-		a.booking.Cancel(at, a.reported())
+		a.cancel(at)
 	case errors.As(err, &network) && network.Timeout() && !isDial(err):
 		a.fail(selection.FailureModel, at)
 	default:
@@ -102,35 +93,27 @@ func isDial(err error) bool {
 
 func (a *bookedAttempt) fail(failure selection.Failure, at time.Time) {
 	a.stop()
+	a.outcome.close(resultFailed)
 	a.booking.Fail(at, failure)
 }
 
 // abandon closes the booking when the request is over and nobody else has.
-func (a *bookedAttempt) abandon() {
-	a.booking.Cancel(time.Now(), a.reported())
-}
+func (a *bookedAttempt) abandon() { a.cancel(time.Now()) }
 
-// reported is what the answer has said of itself so far.
-func (a *bookedAttempt) reported() selection.Usage {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return selection.Usage{
-		Prompt:  a.said.promptTokens,
-		Output:  a.said.outputTokens,
-		Cached:  a.said.cachedTokens,
-		Checked: a.said.cachedKnown,
-		Prefill: a.said.prefillSeconds,
-	}
+func (a *bookedAttempt) cancel(at time.Time) {
+	a.outcome.close(resultCancelled)
+	a.booking.Cancel(at, a.outcome.reported())
 }
 
 // logOutcome adds what is known of the answer to the access log.
 func (a *bookedAttempt) logOutcome(enc zapcore.ObjectEncoder) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.ttft > 0 {
-		enc.AddFloat64("ttft_ms", milliseconds(a.ttft.Seconds()))
+	o := a.outcome
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ttft > 0 {
+		enc.AddFloat64("ttft_ms", milliseconds(o.ttft.Seconds()))
 	}
-	if a.said.cachedKnown {
-		enc.AddInt("confirmed_tokens", a.said.cachedTokens)
+	if o.said.cachedKnown {
+		enc.AddInt("confirmed_tokens", o.said.cachedTokens)
 	}
 }

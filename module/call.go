@@ -57,8 +57,10 @@ func (k *call) giveUp() {
 
 // begin hands the attempt to the observing transport. Should the transport
 // never hear of it, the end of the request closes it.
-func (k *call) begin(booking *selection.Booking) {
-	k.attempt = &bookedAttempt{booking: booking, stored: k.stored, measured: k.measured, started: time.Now()}
+func (k *call) begin(booking *selection.Booking, d *decision) {
+	k.attempt = &bookedAttempt{
+		booking: booking, stored: k.stored, measured: k.measured, started: d.at, outcome: &d.outcome,
+	}
 	k.attempt.stored.replica = booking.Estimate.Replica
 	k.attempt.stop = context.AfterFunc(k.http.Context(), k.attempt.abandon)
 	setAttempt(k.http, k.attempt)

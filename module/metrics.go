@@ -23,6 +23,9 @@ var unreadRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
 	Help:      "Requests in which no prompt could be read, by reason. They are routed by load or by the fallback.",
 }, []string{"reason"})
 
+// collectors are all that is registered.
+var collectors = []prometheus.Collector{unreadRequests, statusCollector{}}
+
 // registerMetrics makes the metrics visible in a configuration's registry. The
 // other policies of that configuration do the same.
 func registerMetrics(ctx caddy.Context) error {
@@ -30,7 +33,7 @@ func registerMetrics(ctx caddy.Context) error {
 	if registry == nil {
 		return nil
 	}
-	for _, collector := range []prometheus.Collector{unreadRequests} {
+	for _, collector := range collectors {
 		var already prometheus.AlreadyRegisteredError
 		if err := registry.Register(collector); err != nil && !errors.As(err, &already) {
 			return fmt.Errorf("registering metrics: %w", err)
@@ -41,8 +44,14 @@ func registerMetrics(ctx caddy.Context) error {
 
 // countUnread counts a request in which no prompt could be read.
 func countUnread(err error) {
-	var reason tokenizer.Reason
-	if errors.As(err, &reason) {
+	if reason := reasonOf(err); reason != "" {
 		unreadRequests.WithLabelValues(string(reason)).Inc()
 	}
+}
+
+// reasonOf is why no prompt could be read, in one word, if err says so.
+func reasonOf(err error) tokenizer.Reason {
+	var reason tokenizer.Reason
+	errors.As(err, &reason)
+	return reason
 }

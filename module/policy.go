@@ -208,7 +208,9 @@ func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w h
 	if reason != "" {
 		booking.Reason = reason
 	}
-	call.begin(booking)
+	decision := call.decide(booking, len(candidates))
+	c.state.decisions.add(decision)
+	call.begin(booking, decision)
 	if c.Explain && w != nil {
 		w.Header().Set(explainHeader, explanation(booking))
 	}

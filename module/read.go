@@ -2,6 +2,7 @@ package module
 
 import (
 	"net/http"
+	"strings"
 	"sync"
 
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
@@ -19,55 +20,74 @@ func (c *CacheAware) read(k *call) {
 	tenant := c.tenant(k.http)
 	k.unread = c.parse(k, tenant, prompt)
 	countUnread(k.unread)
-	ratio := c.state.ratios.Of(prompt.Model)
 	k.measured = measuredPrompt{ratios: &c.state.ratios, model: prompt.Model}
 	if k.unread == nil && !prompt.Truncated && !prompt.HasResponseID {
 		k.measured.text = prompt.Text()
 	}
-	k.request = selection.Request{
+	k.request = c.state.requestOf(k.http.Method, prompt)
+	k.request.Hints = c.hints(k.http, tenant, prompt.Hints)
+	k.request.Capacity = c.CacheCapacity
+	k.stored = c.reference(k.http, tenant, prompt)
+}
+
+// requestOf is a prompt as the decision sees it.
+func (s *state) requestOf(method string, prompt *tokenizer.Prompt) selection.Request {
+	ratio := s.ratios.Of(prompt.Model)
+	request := selection.Request{
 		Model:    prompt.Model,
-		Work:     workOf(k.http, prompt.Kind),
+		Work:     workOf(method, prompt.Kind),
 		Blocks:   blocksOf(prompt.Blocks, ratio),
-		Hints:    c.hints(k.http, tenant, prompt.Hints),
 		Extra:    ratio.Tokens(prompt.Extra()),
 		Output:   prompt.MaxTokens * max(1, prompt.Choices),
 		Streamed: prompt.Stream,
-		Capacity: c.CacheCapacity,
 	}
-	k.stored = c.reference(k.http, tenant, prompt)
-	if last := len(k.request.Blocks) - 1; last >= 0 {
-		k.request.Tokens = int(k.request.Blocks[last].Tokens)
+	if last := len(request.Blocks) - 1; last >= 0 {
+		request.Tokens = int(request.Blocks[last].Tokens)
 	}
+	return request
 }
 
 // parse reads as much of the body as it may into prompt.
 func (c *CacheAware) parse(k *call, tenant string, prompt *tokenizer.Prompt) error {
 	r := k.http
 	k.body = openBody(r, c.MaxPrompt, c.state.bodies)
-	body, truncated := k.body.Prefix(), !k.body.Complete()
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && len(body) > 0 {
-		decoded, cut, err := tokenizer.Decode(encoding, body, int(c.MaxPrompt))
-		if err != nil {
-			return err
-		}
-		body, truncated = decoded, truncated || cut
-	}
-	return tokenizer.Parse(&tokenizer.Input{
+	return parseBody(&tokenizer.Input{
 		Method:      r.Method,
 		Path:        r.URL.Path,
 		ContentType: r.Header.Get("Content-Type"),
-		Body:        body,
-		Truncated:   truncated,
+		Body:        k.body.Prefix(),
+		Truncated:   !k.body.Complete(),
 		Secret:      c.state.secret,
 		Tenant:      tenant,
-	}, prompt)
+	}, codings(r.Header), c.MaxPrompt, prompt)
+}
+
+// codings are the content codings of a body, in the order they were applied.
+func codings(header http.Header) string {
+	return strings.Join(header["Content-Encoding"], ",")
+}
+
+// parseBody undoes the content codings of in's body, up to so many bytes, and
+// reads it into prompt. What the path alone tells is read of a body that cannot
+// be decoded, too.
+func parseBody(in *tokenizer.Input, codings string, limit int64, prompt *tokenizer.Prompt) error {
+	if codings != "" && len(in.Body) > 0 {
+		decoded, cut, err := tokenizer.Decode(codings, in.Body, int(limit))
+		if err != nil {
+			in.Body = nil
+			_ = tokenizer.Parse(in, prompt) // there is no body
+			return err
+		}
+		in.Body, in.Truncated = decoded, in.Truncated || cut
+	}
+	return tokenizer.Parse(in, prompt)
 }
 
 // workOf is what the engine will have to do. A request that could not be read
 // may well be a generation, unless its method says otherwise.
-func workOf(r *http.Request, kind tokenizer.Kind) selection.Work {
+func workOf(method string, kind tokenizer.Kind) selection.Work {
 	switch {
-	case kind == tokenizer.Generate, kind == tokenizer.Unknown && r.Method == http.MethodPost:
+	case kind == tokenizer.Generate, kind == tokenizer.Unknown && method == http.MethodPost:
 		return selection.Generate
 	case kind == tokenizer.Embed:
 		return selection.Prefill

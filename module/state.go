@@ -27,12 +27,13 @@ var states = caddy.NewUsagePool()
 
 // state is what policies of one name share.
 type state struct {
-	fleet  *selection.Fleet
-	secret uint64 // root of every key chain, so that keys mean nothing elsewhere
-	bodies *bodyBudget
-	owners owners
-	ratios tokenizer.Ratios
-	loads  *health.Memory
+	fleet     *selection.Fleet
+	secret    uint64 // root of every key chain, so that keys mean nothing elsewhere
+	bodies    *bodyBudget
+	owners    owners
+	decisions decisions
+	ratios    tokenizer.Ratios
+	loads     *health.Memory
 
 	mu      sync.Mutex
 	watches map[*loadWatch]bool // of running policies

@@ -17,6 +17,10 @@ const (
 type Booking struct {
 	Estimate Estimate
 	Reason   Reason
+	// Considered are the estimates of the chosen replica and, by cost, of the
+	// cheapest others. The longest holder of the prompt is always among them.
+	// There are at most 8.
+	Considered []Estimate
 
 	fleet      *Fleet
 	replica    *replica

@@ -58,7 +58,7 @@ type capacityBelief struct {
 
 // proofMargin is how much smaller than what a hit needed a capacity is taken to
 // be proved: the order of eviction is not known to the token.
-const proofMargin = 2
+const proofMargin = 1
 
 // prove notes that a hit needed some capacity.
 func (c *capacityBelief) prove(promised func(i int) float64, found float64) {

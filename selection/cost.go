@@ -15,32 +15,37 @@ const (
 	utilisationLimit = 0.9
 	// queueingLimit bounds how many later requests a prefill is charged for.
 	queueingLimit = 16
+	// prefillChunk is how many prompt tokens engines usually compute in one step.
+	prefillChunk = 8192
 )
 
 // estimate prices a request on a replica that holds so much of its prompt. In
 // seconds,
 //
-//	cost = wait + prefill*(1/(1-r) + lambda*(wait+prefill)/(1-rho)) + 0.3*decode + failing
+//	cost = wait + prefill*factor + 0.3*decode
+//	factor = 1/(1-r) + queued + 2*lambda*(wait+prefill)/(1-rho) + 0.3*running
 //
-// where r is the share of evicted tokens that are asked for again (an uncached
-// token evicts another one, which then costs a recomputation, which evicts
-// another), and the second term counts the requests that arrive, at rate
-// lambda, until a queue drains that prefill work keeps busy for a share rho of
-// the time: each of them waits for this prefill too.
-func (f *Fleet) estimate(r *replica, request *Request, held Match, now time.Time) Estimate {
-	e := Estimate{Replica: r.address, Held: held, Failing: r.failures.price(modelCell(request.Model), now)}
-	e.Wait = r.ledger.wait(now)
-	busy := min(r.utilisation(now), utilisationLimit)
+// The factor is what a second of prefill costs everybody. r is the share of
+// evicted tokens that are asked for again: an uncached token evicts another one,
+// which then costs a recomputation, which evicts another. The queued requests
+// share the engine's steps with this prefill, and those that arrive until the
+// queue drains, at rate lambda while prefill takes the share rho of the time,
+// wait for it too. The running ones decode in the same steps.
+func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
+	e := Estimate{Replica: r.address, Held: held}
+	e.Wait = r.ledger.wait(now) + r.foreign.waiting*mean.prefill
+	sequences := r.ledger.running + int(r.foreign.running)
 	if request.Work != Light {
 		f.estimatePrompt(&e, r, request)
+		e.Wait += r.steps(float64(e.Uncached), sequences, r.ledger.context) * f.decodePace(r)
 	}
 	if request.Work == Generate {
-		e.Decode = f.estimateDecode(r, request, busy)
+		e.Decode = f.estimateDecode(r, request, sequences+r.ledger.queued+1)
 		e.Admission = r.admission(request.Tokens, e.Decode)
 		e.Wait += e.Admission
 	}
-	e.Factor = f.factor(r, e.TTFT(), busy, now)
-	e.Cost = e.Wait + e.Prefill*e.Factor + decodeWeight*e.Decode + e.Failing
+	e.Factor = f.factor(r, &e, sequences, mean)
+	e.Cost = e.Wait + e.Prefill*e.Factor + decodeWeight*e.Decode
 	return e
 }
 
@@ -52,9 +57,6 @@ func (f *Fleet) estimatePrompt(e *Estimate, r *replica, request *Request) {
 	e.Prefill = r.speed.prefill(float64(e.Matched), float64(e.Uncached)) * f.prefillPace(r)
 }
 
-// prefillChunk is how many prompt tokens engines usually compute in one step.
-const prefillChunk = 8192
-
 // steps is what the decoding of other sequences adds to the time of a prefill,
 // in seconds at the usual speed: engines do both in the same steps.
 func (r *replica) steps(uncached float64, sequences, context int) float64 {
@@ -64,17 +66,16 @@ func (r *replica) steps(uncached float64, sequences, context int) float64 {
 	return (0.5 + math.Ceil(uncached/prefillChunk)) * r.speed.interToken(sequences, float64(context))
 }
 
-// estimateDecode is the time to generate the answer, in seconds, slowed down
-// by the sequences that run there and by the prefills that interrupt them.
-func (f *Fleet) estimateDecode(r *replica, request *Request, busy float64) float64 {
-	sequences := r.ledger.inFlight() + 1
+// estimateDecode is the time to generate the answer among so many sequences,
+// this one included, in seconds.
+func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) float64 {
 	context := float64(r.ledger.context + request.Tokens)
-	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) * f.decodePace(r) / (1 - busy)
+	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) * f.decodePace(r)
 }
 
 // factor is what a second of prefill costs everybody, itself included.
-func (f *Fleet) factor(r *replica, ttft, busy float64, now time.Time) float64 {
+func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	regret := min(f.residency.Regret(r.slot), regretLimit)
-	queueing := r.arrivalRate(now) * ttft / (1 - busy)
-	return 1/(1-regret) + min(queueing, queueingLimit)
+	later := 2 * mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
+	return 1/(1-regret) + float64(r.ledger.queued) + min(later, queueingLimit) + decodeWeight*float64(sequences)
 }

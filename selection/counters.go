@@ -53,28 +53,31 @@ func (f *Fleet) learnCounters(r *replica, report *Report, foreign float64) {
 		return
 	}
 	queries, hits := report.PrefixQueries-c.queries, report.PrefixHits-c.hits
-	usable := c.known && !c.checked && !report.Restarted && queries > 0 && hits >= 0 &&
+	usable := c.known && !c.checked && !report.Restarted && hits >= 0 &&
 		foreign < counterForeign && c.generation == r.generation
-	if usable && (c.prompts < counterPrompts || c.ghost < counterTokens) {
-		return
-	}
-	if usable {
-		f.compare(r, c.tokens*min(1, hits/queries))
+	if usable && (queries < c.tokens/2 || !f.compare(r, c.tokens*min(1, hits/max(queries, 1)))) {
+		return // there is more to come
 	}
 	c.known, c.queries, c.hits = true, report.PrefixQueries, report.PrefixHits
 	c.reset(r.generation)
 }
 
-// compare learns from how many of the counted tokens were found.
-func (f *Fleet) compare(r *replica, found float64) {
+// compare learns from how many of the counted tokens were found. It reports
+// false when they are too few to tell.
+func (f *Fleet) compare(r *replica, found float64) bool {
 	c := &r.counters
 	switch {
-	case r.doubted:
-		f.settleDoubt(r, c.pending, c.edge, found)
+	case c.ghost < checkable:
+		return false
+	case f.settleDoubt(r, c.pending, c.edge, found):
 	case lost(c.promised[r.belief.proved], found):
+		learnShare(&r.trust.sure, 0, c.sure, found)
 		f.doubt(r)
+	case c.prompts < counterPrompts || c.ghost < counterTokens:
+		return false
 	default:
 		r.trust.learn(c.sure, c.pending, c.edge, c.ghost, found)
 		f.learnCapacity(r, func(i int) float64 { return c.promised[i] }, c.tokens, found)
 	}
+	return true
 }

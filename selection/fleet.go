@@ -11,7 +11,7 @@ import (
 const tie = 1e-6
 
 // absence is how long a replica must not have been a candidate, with nothing
-// in flight, before its place may be given to another one.
+// in flight, before it is no longer listed and its place may be given away.
 const absence = time.Hour
 
 // Fleet is what is known about a set of replicas, and the decision over them.
@@ -21,12 +21,14 @@ type Fleet struct {
 	residency *Residency
 	matches   sync.Pool // of *[]Match
 
-	mu        sync.Mutex
-	replicas  map[string]*replica
-	paces     paces
-	outputs   outputs
-	random    *rand.Rand
-	estimates []Estimate
+	mu         sync.Mutex
+	replicas   map[string]*replica
+	seen       time.Time // when any of them last was a candidate or reported
+	paces      paces
+	outputs    outputs
+	random     *rand.Rand
+	estimates  []Estimate
+	candidates []*replica
 }
 
 // NewFleet makes a fleet that keeps residency in store. Ties are drawn from a
@@ -50,25 +52,18 @@ func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Boo
 	matches := f.matches.Get().(*[]Match)
 	defer f.matches.Put(matches)
 	request = f.match(request, matches)
+	considered := make([]Estimate, 0, min(len(candidates), maxConsidered))
 
 	f.mu.Lock()
 	estimates := f.score(now, request, candidates, *matches)
 	best := f.choose(estimates, request.Avoid)
 	b := f.book(now, request, &estimates[best])
 	b.Reason = reason(request, estimates, best)
+	b.Considered = appendConsidered(considered, estimates, best)
 	f.mu.Unlock()
 
 	b.claim = f.residency.Book(b.replica.slot, request.marks())
 	return b
-}
-
-// Explain estimates a request on each candidate and books nothing.
-func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []Estimate {
-	matches := new([]Match)
-	request = f.match(request, matches)
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return append([]Estimate(nil), f.score(now, request, candidates, *matches)...)
 }
 
 // match looks up what each replica holds of the prompt, or which one served
@@ -87,18 +82,36 @@ func (f *Fleet) match(request *Request, into *[]Match) *Request {
 // score estimates the request on each candidate. The result is valid until
 // the lock is released.
 func (f *Fleet) score(now time.Time, request *Request, candidates []string, matches []Match) []Estimate {
-	f.estimates = f.estimates[:0]
+	f.candidates = f.candidates[:0]
 	for _, address := range candidates {
 		r := f.join(address, now)
 		r.configure(request.Capacity)
 		f.resize(r)
-		var held Match
-		if int(r.slot) < len(matches) {
-			held = matches[r.slot]
-		}
-		f.estimates = append(f.estimates, f.estimate(r, request, held, now))
+		f.candidates = append(f.candidates, r)
+	}
+	return f.estimateAll(now, request, matches)
+}
+
+// estimateAll estimates the request on f.candidates.
+func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []Estimate {
+	f.estimates = f.estimates[:0]
+	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
+	for _, r := range f.candidates {
+		e := f.estimate(r, request, matchOf(r, matches), mean, now)
+		e.Failing = r.failures.price(cell, now)
+		e.Cost += e.Failing
+		f.estimates = append(f.estimates, e)
 	}
 	return f.estimates
+}
+
+// matchOf is what a replica holds of a prompt; one that joined after the
+// lookup holds nothing.
+func matchOf(r *replica, matches []Match) Match {
+	if int(r.slot) < len(matches) {
+		return matches[r.slot]
+	}
+	return Match{}
 }
 
 // choose returns the index of the cheapest estimate, by lot among equals.
@@ -141,9 +154,9 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 	if request.hinted {
 		b.Estimate.Held = Match{} // assumed, so no answer can prove it wrong
 	}
+	r.tally.booked++
 	r.ledger.add(b, now)
-	r.arrivals.add(1, now, rateHalfLife)
-	r.busy.add(e.Prefill, now, rateHalfLife)
+	r.rates.book(now, e.Prefill)
 	return b
 }
 
@@ -172,9 +185,10 @@ func reason(request *Request, estimates []Estimate, best int) Reason {
 
 // join returns the replica at an address, making a place for it at first sight.
 func (f *Fleet) join(address string, now time.Time) *replica {
+	f.seen = now
 	r := f.replicas[address]
 	if r == nil {
-		f.leaveAbsent(now)
+		f.leaveAbsent()
 		r = &replica{address: address, speed: DefaultSpeed, capacity: DefaultCapacity, trust: usualTrust}
 		r.slot = f.residency.Join(r.capacity)
 		f.replicas[address] = r
@@ -185,13 +199,19 @@ func (f *Fleet) join(address string, now time.Time) *replica {
 
 // leaveAbsent takes out replicas that are long gone. It runs when one joins,
 // which is when places are needed.
-func (f *Fleet) leaveAbsent(now time.Time) {
+func (f *Fleet) leaveAbsent() {
 	for address, r := range f.replicas {
-		if r.ledger.inFlight() == 0 && now.Sub(r.seen) > absence {
+		if f.absent(r) {
 			f.residency.Leave(r.slot)
 			delete(f.replicas, address)
 		}
 	}
+}
+
+// absent tells whether a replica is long gone: it was no candidate while others
+// were. While nothing is asked for at all, nobody is.
+func (f *Fleet) absent(r *replica) bool {
+	return r.ledger.inFlight() == 0 && f.seen.Sub(r.seen) > absence
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

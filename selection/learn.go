@@ -8,6 +8,7 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 	if b.work == Light {
 		return
 	}
+	b.replica.tally.count(b, usage)
 	if b.first.IsZero() && b.generation == b.replica.generation {
 		b.replica.counters.count(b)
 	}
@@ -16,7 +17,11 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 		cached = usage.found(b.prompt)
 		f.learnResidency(b, cached)
 	}
-	if !b.replica.pinned {
+	switch {
+	case b.replica.pinned:
+	case b.first.IsZero() && usage.Prefill == 0:
+		f.learnWhole(b, now, usage, cached)
+	default:
 		f.learnPrefill(b, usage, cached)
 		f.learnDecode(b, now, usage)
 	}
@@ -66,10 +71,28 @@ func (f *Fleet) learnDecode(b *Booking, now time.Time, usage Usage) {
 	if b.work != Generate || usage.Output < 2 || b.first.IsZero() {
 		return
 	}
-	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.requests)
+	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.running)
 	context := float64(b.context+r.ledger.context) / 2
 	expected := float64(usage.Output-1) * r.speed.interToken(sequences, context)
 	f.observe(&r.paces.decode, &f.paces.decode, now.Sub(b.first).Seconds(), expected)
+}
+
+// learnWhole learns from an answer whose first token was not seen: what it took
+// in all is shared between prefill and decoding as it was expected to be.
+func (f *Fleet) learnWhole(b *Booking, now time.Time, usage Usage, cached float64) {
+	r := b.replica
+	prefill := r.speed.prefill(cached, float64(b.prompt)-cached)
+	decode := 0.0
+	if b.work == Generate {
+		if usage.Output == 0 {
+			return
+		}
+		decode = float64(usage.Output) * r.speed.interToken(1+r.ledger.running, float64(b.prompt+r.ledger.context))
+	}
+	expected := b.Estimate.Wait + prefill*f.prefillPace(r) + decode*f.decodePace(r)
+	share := now.Sub(b.began).Seconds() / expected
+	f.observe(&r.paces.prefill, &f.paces.prefill, share*prefill*f.prefillPace(r), prefill)
+	f.observe(&r.paces.decode, &f.paces.decode, share*decode*f.decodePace(r), decode)
 }
 
 // observe lets a replica and the fleet learn from one observation.

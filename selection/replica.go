@@ -6,8 +6,6 @@ const (
 	// DefaultCapacity is the assumed size of a replica's KV cache in tokens
 	// until it is configured or reported: about an 8B model on one 80 GB GPU.
 	DefaultCapacity = 400_000
-	// rateHalfLife is over how long arrivals and prefill work are averaged.
-	rateHalfLife = 20 * time.Second
 )
 
 // replica is what a fleet knows about one upstream.
@@ -30,22 +28,11 @@ type replica struct {
 
 	slots    slots
 	counters counters
+	tally    tally
 	ledger   ledger
 	foreign  foreign
 	failures failures
-	arrivals decayed // bookings
-	busy     decayed // seconds of booked prefill
-}
-
-// arrivalRate is the rate of bookings per second.
-func (r *replica) arrivalRate(now time.Time) float64 {
-	return r.arrivals.get(now, rateHalfLife) / meanLife(rateHalfLife)
-}
-
-// utilisation is the share of time spent on prefill, 1 when more was booked
-// than the replica can do.
-func (r *replica) utilisation(now time.Time) float64 {
-	return min(1, r.busy.get(now, rateHalfLife)/meanLife(rateHalfLife))
+	rates    rates
 }
 
 // admission is how long a sequence of the given length waits for a place in

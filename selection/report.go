@@ -52,8 +52,11 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 	if Known(report.Slots) {
 		r.slots.reported = int(min(report.Slots, math.MaxInt32))
 	}
-	r.foreign.report(now, report, r.ledger.inFlight())
-	f.learnCounters(r, report, r.foreign.ratio(now))
+	own := r.ledger.inFlight()
+	if all, ok := r.foreign.report(report, own); ok {
+		r.rates.report(now, float64(own), all)
+	}
+	f.learnCounters(r, report, r.rates.foreign())
 }
 
 // Distrust says that a replica may have lost its cache, as when it fails its
@@ -108,14 +111,23 @@ func (r *replica) configure(capacity int) {
 // that answers have taught, else the one that the operator configured, else the
 // one that the replica reports, else the usual.
 func (f *Fleet) resize(r *replica) {
-	capacity := DefaultCapacity
-	for _, c := range []int{r.reported, r.configured, r.learned} {
-		if c > 0 {
-			capacity = c
-		}
-	}
+	capacity, _ := r.believed()
 	if capacity != r.capacity {
 		r.capacity = capacity
 		f.residency.SetCapacity(r.slot, capacity)
+	}
+}
+
+// believed is the capacity that is believed in, in tokens, and where it is from.
+func (r *replica) believed() (tokens int, source string) {
+	switch {
+	case r.learned > 0:
+		return r.learned, "learned"
+	case r.configured > 0:
+		return r.configured, "configured"
+	case r.reported > 0:
+		return r.reported, "reported"
+	default:
+		return DefaultCapacity, "assumed"
 	}
 }

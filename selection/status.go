@@ -10,6 +10,7 @@ import (
 type ReplicaStatus struct {
 	Replica     string  `json:"replica"`
 	Capacity    int     `json:"capacity_tokens"`
+	Source      string  `json:"capacity_source"` // learned, configured, reported or assumed
 	Resident    int     `json:"resident_tokens"`
 	Doubted     bool    `json:"doubted"`   // it may have lost its cache
 	Regret      float64 `json:"regret"`    // share of evicted tokens that are asked for again
@@ -21,25 +22,53 @@ type ReplicaStatus struct {
 	Arrivals    float64 `json:"arrivals_per_s"`
 	Utilisation float64 `json:"utilisation"` // share of time booked for prefill
 	Failing     float64 `json:"failing_s"`   // price of recent failures of the replica as a whole
+
+	PrefillPace float64 `json:"prefill_pace"` // times the usual time that a prefill takes
+	DecodePace  float64 `json:"decode_pace"`  // the same of decoding
+	Slots       int     `json:"slots"`        // requests admitted at once, 0 when no limit is known
+	Sure        float64 `json:"sure_trust"`   // share found of tokens held well within the capacity
+	Edge        float64 `json:"edge_trust"`   // of those near it
+	Ghost       float64 `json:"ghost_trust"`  // of those beyond it
+
+	ForeignRunning float64 `json:"foreign_running"` // requests that did not come through here, at the last report
+	ForeignWaiting float64 `json:"foreign_waiting"`
+
+	Booked    uint64   `json:"booked"`    // requests since the replica is known
+	Checked   Promises `json:"checked"`   // of answers that said how much was cached
+	Unchecked Promises `json:"unchecked"` // of the other answers
 }
 
-// Status lists all replicas, ordered by address.
+// Status lists the replicas, ordered by address. Those that were no candidate
+// for an hour, while others were, are left out.
 func (f *Fleet) Status(now time.Time) []ReplicaStatus {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	list := make([]ReplicaStatus, 0, len(f.replicas))
-	for _, r := range f.replicas {
-		list = append(list, f.status(r, now))
-	}
+	list := f.statuses(now)
 	slices.SortFunc(list, func(a, b ReplicaStatus) int { return strings.Compare(a.Replica, b.Replica) })
 	return list
 }
 
+func (f *Fleet) statuses(now time.Time) []ReplicaStatus {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	list := make([]ReplicaStatus, 0, len(f.replicas))
+	for _, r := range f.replicas {
+		if !f.absent(r) {
+			list = append(list, f.status(r, now))
+		}
+	}
+	return list
+}
+
+// Index describes the index of cached prefixes as a whole.
+func (f *Fleet) Index() Stats { return f.residency.Stats() }
+
 func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 	wait := r.ledger.wait(now)
+	_, source := r.believed()
+	r.rates.fade(now)
 	return ReplicaStatus{
 		Replica:     r.address,
 		Capacity:    r.capacity,
+		Source:      source,
 		Resident:    f.residency.Held(r.slot),
 		Doubted:     r.doubted,
 		Regret:      f.residency.Regret(r.slot),
@@ -48,8 +77,21 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Context:     r.ledger.context,
 		Prefill:     r.ledger.prefill.Seconds(),
 		Wait:        wait,
-		Arrivals:    r.arrivalRate(now),
-		Utilisation: r.utilisation(now),
+		Arrivals:    r.rates.arrivals(),
+		Utilisation: r.rates.utilisation(),
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
+		PrefillPace: f.prefillPace(r),
+		DecodePace:  f.decodePace(r),
+		Slots:       r.slots.limit(),
+		Sure:        r.trust.sure,
+		Edge:        r.trust.edge,
+		Ghost:       r.trust.ghost,
+
+		ForeignRunning: r.foreign.running,
+		ForeignWaiting: r.foreign.waiting,
+
+		Booked:    r.tally.booked,
+		Checked:   r.tally.checked,
+		Unchecked: r.tally.unchecked,
 	}
 }

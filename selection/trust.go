@@ -57,9 +57,9 @@ func (f *Fleet) learnResidency(b *Booking, found float64) {
 	m := &b.Estimate.Held
 	switch {
 	case b.generation != r.generation || b.claim == nil:
-	case r.doubted:
-		f.settleDoubt(r, float64(m.Pending), float64(m.Maybe), found)
+	case f.settleDoubt(r, float64(m.Pending), float64(m.Maybe), found):
 	case lost(b.claim.promise.at(r.belief.proved), found):
+		learnShare(&r.trust.sure, 0, float64(m.Sure), found)
 		f.doubt(r)
 	default:
 		r.trust.learn(float64(m.Sure), float64(m.Pending), float64(m.Maybe), float64(m.Ghost), found)
@@ -88,11 +88,11 @@ func (f *Fleet) forget(r *replica) {
 	f.residency.Forget(r.slot)
 }
 
-// settleDoubt compares how much of prompts a doubted replica has, the rest of
-// what it may have, and what was found.
-func (f *Fleet) settleDoubt(r *replica, has, may, found float64) {
-	if may-has < checkable {
-		return
+// settleDoubt compares how much of prompts a doubted replica surely has, how
+// much it may have, and what was found. It reports whether that ended a doubt.
+func (f *Fleet) settleDoubt(r *replica, has, may, found float64) bool {
+	if !r.doubted || may-has < checkable {
+		return false
 	}
 	r.doubted = false
 	r.generation++
@@ -101,4 +101,5 @@ func (f *Fleet) settleDoubt(r *replica, has, may, found float64) {
 	} else {
 		f.residency.Disbelieve(r.slot)
 	}
+	return true
 }

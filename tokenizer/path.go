@@ -63,13 +63,13 @@ var stores = []string{"/responses/", "/conversations/"}
 
 func matchPath(path string) (rt route) {
 	path = strings.TrimRight(path, "/")
-	rt.model = segmentAfter(path, "/deployments/")
+	rt.model = nameAfter(path, "/deployments/")
 	for _, e := range endpoints {
 		if strings.HasSuffix(path, e.end) {
 			rt.api, rt.kind = e.api, e.kind
 			rt.stream = e.end == "/generate_stream"
 			if rt.model == "" && e.api == NativeGenerate {
-				rt.model = segmentAfter(path, "/models/")
+				rt.model = nameAfter(path, "/models/")
 			}
 			return rt
 		}
@@ -83,6 +83,13 @@ func matchPath(path string) (rt route) {
 		}
 	}
 	return rt
+}
+
+// nameAfter returns the beginning of the path segment that follows the last
+// occurrence of marker, as a copy that does not hold on to the whole path.
+func nameAfter(path, marker string) string {
+	name := segmentAfter(path, marker)
+	return strings.Clone(name[:min(len(name), maxName)])
 }
 
 // segmentAfter returns the path segment that follows the last occurrence of marker.

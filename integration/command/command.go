@@ -5,6 +5,8 @@ package command
 import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
 func init() {
@@ -14,7 +16,7 @@ func init() {
 		Short: "Tools of the cache_aware selection policy for LLM replicas",
 		Long:  "Tools of the cache_aware selection policy, which sends LLM requests to the replica whose KV cache holds their prefix.",
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(demoCommand())
+			cmd.AddCommand(demoCommand(), module.StatusCommand(), module.ExplainCommand())
 		},
 	})
 }

@@ -1,5 +1,6 @@
 // Package proxy runs a real Caddy inside the process, for demos and tests. It
-// has no admin endpoint, asks for no certificates and writes nothing to disk.
+// has no admin endpoint unless it is told to, asks for no certificates and
+// writes nothing to disk.
 package proxy
 
 import (
@@ -31,6 +32,7 @@ type Options struct {
 	Scheme  string // https if the site has certificates; default http
 	Site    string // directives of the one site
 	Global  string // further global options
+	Admin   string // host:port of the admin endpoint, a loopback one; default: none
 }
 
 // Start loads a configuration and waits until the proxy listens.
@@ -52,10 +54,11 @@ func Stop() error { return caddy.Stop() }
 
 // globals keep Caddy to the loopback interface, from asking for certificates and
 // from writing: its periodic look at the storage would leave files there.
-const globals = "default_bind 127.0.0.1\nadmin off\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
+const globals = "default_bind 127.0.0.1\npersist_config off\nauto_https off\nstorage_check off\nstorage_clean_interval off\n"
 
 func adapt(o Options) ([]byte, error) {
-	text := fmt.Sprintf("{\n%s\n}\n\n%s://%s {\n%s\n}\n", globals+o.Global, o.scheme(), o.Address, o.Site)
+	admin := "admin " + cmp.Or(o.Admin, "off") + "\n"
+	text := fmt.Sprintf("{\n%s\n}\n\n%s://%s {\n%s\n}\n", globals+admin+o.Global, o.scheme(), o.Address, o.Site)
 	config, _, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), nil)
 	if err != nil {
 		return nil, fmt.Errorf("adapting Caddyfile: %w", err)

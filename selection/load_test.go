@@ -1,0 +1,70 @@
+package selection
+
+import (
+	"math"
+	"testing"
+	"time"
+)
+
+// silent is a report that tells nothing.
+func silent() *Report {
+	nan := math.NaN()
+	return &Report{Running: nan, Waiting: nan, CapacityTokens: nan, Slots: nan, PrefixQueries: nan, PrefixHits: nan}
+}
+
+// TestForeignLoadIsAvoided has one replica report work that we did not give it.
+func TestForeignLoadIsAvoided(t *testing.T) {
+	f := newTestFleet()
+	replicas := addresses(2)
+	now := at(0)
+	for i := range 40 {
+		now = now.Add(100 * time.Millisecond)
+		b := f.Place(now, chat(uint64(i), 4000), replicas)
+		b.FirstToken(now.Add(100 * time.Millisecond))
+		b.End(now.Add(200*time.Millisecond), Usage{Output: 10})
+	}
+	busy := silent()
+	busy.Running, busy.Waiting = 10, 20
+	idle := silent()
+	idle.Running, idle.Waiting = 0, 0
+	f.Report(now, replicas[0], busy)
+	f.Report(now, replicas[1], idle)
+	for i := range 8 {
+		if b := f.Place(now, chat(uint64(100+i), 4000), replicas); b.Estimate.Replica != replicas[1] {
+			t.Fatalf("request %d went to the replica with 20 waiting: %+v", i, b.Estimate)
+		}
+	}
+}
+
+// TestOwnLoadIsNotForeign reports exactly what we gave.
+func TestOwnLoadIsNotForeign(t *testing.T) {
+	var l foreign
+	report := silent()
+	report.Running, report.Waiting = 5, 2
+	if all, ok := l.report(report, 7); !ok || all != 7 || l != (foreign{}) {
+		t.Errorf("%g requests in all, foreign load of nobody else's work: %+v", all, l)
+	}
+	if l.report(report, 9); l != (foreign{}) {
+		t.Errorf("foreign load of less than our own work: %+v", l)
+	}
+	if _, ok := l.report(silent(), 0); ok {
+		t.Error("load taken from a report that tells none")
+	}
+}
+
+func TestForeignShare(t *testing.T) {
+	var l foreign
+	var r rates
+	for i := range 60 {
+		report := silent()
+		report.Running, report.Waiting = 20, 0
+		all, _ := l.report(report, 10)
+		r.report(at(time.Duration(i)*time.Second), 10, all)
+	}
+	if got := r.foreign(); got < 1.8 || got > 2 {
+		t.Errorf("%.2f times our own work, want nearly 2", got)
+	}
+	if l.running != 10 {
+		t.Errorf("%g foreign requests, want 10", l.running)
+	}
+}

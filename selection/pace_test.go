@@ -1,0 +1,78 @@
+package selection
+
+import (
+	"math"
+	"testing"
+)
+
+func TestPace(t *testing.T) {
+	repeat := func(n int, taken ...float64) (all []float64) {
+		for range n {
+			all = append(all, taken...)
+		}
+		return all
+	}
+	tests := []struct {
+		name  string
+		taken []float64 // of work of one second
+		least float64
+		most  float64
+	}{
+		{"nothing known", nil, 1, 1},
+		{"one observation tells little", []float64{3}, 1.2, 1.6},
+		{"three times slower is known after 20", repeat(20, 3), 2.6, 3},
+		{"four times faster is known after 40", repeat(40, 0.25), 0.25, 0.4},
+		{"batches share their time", repeat(20, 4, 0, 0, 0), 0.9, 1.1},
+		{"one outlier among many", append(repeat(63, 1), 1e6), 1, 1.2},
+		{"a change shows", append(repeat(200, 1), repeat(128, 3)...), 2.6, 3},
+		{"nonsense is bounded", repeat(1000, 1e12), 1, maxPace},
+		{"negative is nothing", []float64{-1}, 1, 1},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var p pace
+			for _, taken := range test.taken {
+				p.observe(taken, 1, 1)
+			}
+			if got := p.factor(1, 1); got < test.least || got > test.most || math.IsNaN(got) {
+				t.Errorf("pace %g, want %g to %g", got, test.least, test.most)
+			}
+		})
+	}
+}
+
+func TestPaceIsTheFleetsAtFirst(t *testing.T) {
+	var own, fleet pace
+	for range 200 {
+		fleet.observe(5, 1, 1)
+	}
+	if got := own.among(&fleet); math.Abs(got-5) > 0.3 {
+		t.Errorf("pace of a newcomer is %g, want the fleet's 5", got)
+	}
+	for range 30 {
+		own.observe(1, 1, 5)
+	}
+	if got := own.among(&fleet); got > 1.6 {
+		t.Errorf("pace is %g after 30 observations of 1", got)
+	}
+}
+
+// TestSlowReplicaIsRecognised gives equal replicas equal work, one of which
+// takes three times as long: fifty answers later it gets at most a third.
+func TestSlowReplicaIsRecognised(t *testing.T) {
+	f := newTestFleet()
+	replicas := addresses(4)
+	w := newVirtual(f, replicas)
+	w.slow[replicas[0]] = 3
+	for i := range 50 * len(replicas) {
+		w.serve(chat(uint64(i), 4000), Usage{Output: 100})
+	}
+	clear(w.computed)
+	for i := range 200 {
+		w.serve(chat(uint64(1000+i), 4000), Usage{Output: 100})
+	}
+	others := (w.computed[replicas[1]] + w.computed[replicas[2]] + w.computed[replicas[3]]) / 3
+	if slow := w.computed[replicas[0]]; slow > others*4/10 {
+		t.Errorf("the slow replica computed %d tokens, the others %d on average", slow, others)
+	}
+}
