@@ -31,8 +31,13 @@ import (
 
 const vllmPage = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\n"
 
-// loadStatus returns what the policies know of a replica's load.
-func loadStatus(dial string) health.Status { return LoadStatuses()[defaultName][dial] }
+// loadStatus returns what the running policies know of a replica's load.
+func loadStatus(dial string) (status health.Status) {
+	for _, s := range runningStates() {
+		status = s.loadStatuses()[dial]
+	}
+	return status
+}
 
 func awaitLoad(t *testing.T, dial string) {
 	t.Helper()
