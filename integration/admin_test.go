@@ -16,12 +16,18 @@ import (
 // newAdminRig is a rig with an admin endpoint.
 func newAdminRig(t *testing.T, replicas int, options string) *rig {
 	t.Helper()
+	return newAdminRigOf(t, replicas, engine.Options{}, options)
+}
+
+// newAdminRigOf is newAdminRig with engines of a kind.
+func newAdminRigOf(t *testing.T, replicas int, o engine.Options, options string) *rig {
+	t.Helper()
 	admin, err := proxy.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &rig{t: t, admin: admin, options: options}
-	r.startEngines(replicas, engine.Options{})
+	r.startEngines(replicas, o)
 	r.start()
 	return r
 }

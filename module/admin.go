@@ -44,6 +44,7 @@ func (*adminCacheAware) Routes() []caddy.AdminRoute {
 		{Pattern: decisionsPath, Handler: endpoint(serveDecisions, http.MethodGet, http.MethodHead)},
 		{Pattern: explainPath, Handler: endpoint(serveExplain, http.MethodPost)},
 		{Pattern: residencyPath, Handler: endpoint(serveForget, http.MethodDelete)},
+		{Pattern: recordPath, Handler: caddy.AdminHandlerFunc(serveRecord)},
 	}
 }
 
@@ -52,11 +53,7 @@ func (*adminCacheAware) Routes() []caddy.AdminRoute {
 func endpoint(serve func(r *http.Request) (any, error), methods ...string) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		if !slices.Contains(methods, r.Method) {
-			w.Header().Set("Allow", strings.Join(methods, ", "))
-			return caddy.APIError{
-				HTTPStatus: http.StatusMethodNotAllowed,
-				Err:        fmt.Errorf("method not allowed: %.20s", r.Method),
-			}
+			return methodNotAllowed(w, r, methods...)
 		}
 		answer, err := serve(r)
 		if err != nil {
@@ -65,6 +62,14 @@ func endpoint(serve func(r *http.Request) (any, error), methods ...string) caddy
 		w.Header().Set("Content-Type", "application/json")
 		return json.NewEncoder(w).Encode(answer)
 	})
+}
+
+func methodNotAllowed(w http.ResponseWriter, r *http.Request, methods ...string) error {
+	w.Header().Set("Allow", strings.Join(methods, ", "))
+	return caddy.APIError{
+		HTTPStatus: http.StatusMethodNotAllowed,
+		Err:        fmt.Errorf("method not allowed: %.20s", r.Method),
+	}
 }
 
 // statusAnswer is what GET /cache_aware/ answers.

@@ -111,6 +111,8 @@ type outcome struct {
 	ttft   time.Duration // until the first token; 0 while unknown
 	said   usage         // what the answer has said of itself
 	result result        // empty while it is open
+
+	recorded *recordedRequest // nil unless it belongs to a recording
 }
 
 func (o *outcome) firstToken(after time.Duration) {
@@ -133,6 +135,8 @@ func (o *outcome) close(r result) {
 	defer o.mu.Unlock()
 	if o.result == "" {
 		o.result = r
+		o.recorded.close(r, o.ttft, o.said)
+		o.recorded = nil
 	}
 }
 

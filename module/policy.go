@@ -211,6 +211,7 @@ func (c *CacheAware) Select(pool reverseproxy.UpstreamPool, r *http.Request, w h
 		booking.Reason = reason
 	}
 	decision := call.decide(booking, len(candidates))
+	decision.outcome.recorded = c.state.recording.Load().take(&call.request, decision.at)
 	c.state.decisions.add(decision)
 	call.begin(booking, decision)
 	if c.Explain && w != nil {

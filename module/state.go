@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -32,6 +33,7 @@ type state struct {
 	bodies    *bodyBudget
 	owners    owners
 	decisions decisions
+	recording atomic.Pointer[recording] // nil while nobody reads one
 	ratios    tokenizer.Ratios
 	loads     *health.Memory
 
@@ -58,9 +60,12 @@ func newState(indexMemory int64) (*state, error) {
 	}, nil
 }
 
-// Destruct frees the index when the last policy is gone. Requests that are
-// still in flight then find it empty.
+// Destruct frees the index when the last policy is gone, and ends a recording.
+// Requests that are still in flight then find the index empty.
 func (s *state) Destruct() error {
+	if recording := s.recording.Swap(nil); recording != nil {
+		close(recording.gone)
+	}
 	return s.fleet.Close()
 }
 

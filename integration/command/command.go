@@ -16,7 +16,10 @@ func init() {
 		Short: "Tools of the cache_aware selection policy for LLM replicas",
 		Long:  "Tools of the cache_aware selection policy, which sends LLM requests to the replica whose KV cache holds their prefix.",
 		CobraFunc: func(cmd *cobra.Command) {
-			cmd.AddCommand(demoCommand(), module.StatusCommand(), module.ExplainCommand())
+			cmd.AddCommand(
+				demoCommand(), simulateCommand(), studyCommand(),
+				module.StatusCommand(), module.ExplainCommand(), module.RecordCommand(),
+			)
 		},
 	})
 }

@@ -6,6 +6,8 @@ type cache interface {
 	// admit reserves what is already cached of the request's tokens and sets
 	// computed to it, or reports that the whole sequence does not fit now.
 	admit(r *Request) bool
+	// lookup is how many of the request's tokens admit would find.
+	lookup(r *Request) int
 	// grow makes room for the first tokens tokens of the request and makes its
 	// full blocks findable, or changes nothing and reports false.
 	grow(r *Request, tokens int) bool
@@ -52,15 +54,13 @@ func newPaged(p Profile) *paged {
 func (c *paged) blocksFor(tokens int) int { return (tokens + c.size - 1) / c.size }
 
 func (c *paged) admit(r *Request) bool {
-	// The last token must be computed to predict the next one.
-	limit := min((r.tokens()-1)/c.size, len(r.Keys))
 	held := r.blocks[:0]
 	if held == nil && len(c.spare) > 0 {
 		held = c.spare[len(c.spare)-1]
 		c.spare = c.spare[:len(c.spare)-1]
 	}
 	idle := 0
-	for len(held) < limit {
+	for limit := c.findable(r); len(held) < limit; {
 		b, ok := c.index[r.Keys[len(held)]]
 		if !ok {
 			break
@@ -82,6 +82,20 @@ func (c *paged) admit(r *Request) bool {
 	r.blocks, r.keyed = held, len(held)
 	r.computed = len(held) * c.size
 	return true
+}
+
+// findable is how many blocks of a request may be found: the last token must be
+// computed to predict the next one.
+func (c *paged) findable(r *Request) int { return min((r.tokens()-1)/c.size, len(r.Keys)) }
+
+func (c *paged) lookup(r *Request) int {
+	n := 0
+	for limit := c.findable(r); n < limit; n++ {
+		if _, ok := c.index[r.Keys[n]]; !ok {
+			break
+		}
+	}
+	return n * c.size
 }
 
 func (c *paged) grow(r *Request, tokens int) bool {

@@ -55,8 +55,7 @@ func (c *naiveCache) find(key uint64) *naiveBlock {
 	return nil
 }
 
-func (c *naiveCache) admit(r *Request) bool {
-	var hits []*naiveBlock
+func (c *naiveCache) hits(r *Request) (hits []*naiveBlock) {
 	for _, key := range r.Keys {
 		b := c.find(key)
 		if b == nil || (len(hits)+1)*c.size > r.tokens()-1 {
@@ -64,6 +63,13 @@ func (c *naiveCache) admit(r *Request) bool {
 		}
 		hits = append(hits, b)
 	}
+	return hits
+}
+
+func (c *naiveCache) lookup(r *Request) int { return len(c.hits(r)) * c.size }
+
+func (c *naiveCache) admit(r *Request) bool {
+	hits := c.hits(r)
 	for _, b := range hits {
 		b.refs++
 	}

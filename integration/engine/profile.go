@@ -91,11 +91,20 @@ var (
 		PerPrefillToken: 250 * time.Microsecond, PerAttention: 8,
 		PerSequence: 500 * time.Microsecond, PerKVToken: 160 * time.Nanosecond,
 	}
+	// Ollama is the same model and card under Ollama, which answers one request at
+	// a time unless told otherwise.
+	Ollama = Profile{
+		Name: "ollama-1slot", BlockSize: 16, Blocks: 1024, TokenBudget: 2048, MaxSequences: 1, Slots: true,
+		Dialect:   OllamaPages,
+		StepFloor: 8 * time.Millisecond, StepBase: 6 * time.Millisecond,
+		PerPrefillToken: 250 * time.Microsecond, PerAttention: 8,
+		PerSequence: 500 * time.Microsecond, PerKVToken: 160 * time.Nanosecond,
+	}
 )
 
 // Profiles lists the named profiles.
 func Profiles() []Profile {
-	return []Profile{H100x8B, H100x32B, H100x70B, T4x8B, LlamaCpp}
+	return []Profile{H100x8B, H100x32B, H100x70B, T4x8B, LlamaCpp, Ollama}
 }
 
 // ProfileNamed finds a profile by its name.

@@ -41,6 +41,11 @@ func (c *slots) admit(r *Request) bool {
 	return true
 }
 
+func (c *slots) lookup(r *Request) int {
+	_, common := c.choose(r)
+	return min(common, r.tokens()-1)
+}
+
 // choose finds the slot for a request and how many tokens it can reuse there.
 func (c *slots) choose(r *Request) (best, common int) {
 	similar, oldest := -1, -1

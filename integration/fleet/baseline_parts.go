@@ -14,6 +14,14 @@ func head(r *Request) uint64 {
 	return r.Blocks[min(len(r.Blocks)-1, 1)].Key
 }
 
+// client is what a sticky router knows a conversation by.
+func (r *Request) client() uint64 {
+	if c := r.history.session.Client; c != 0 {
+		return c
+	}
+	return r.Session
+}
+
 // ring is a consistent hash ring with 256 places for every replica.
 type ring struct {
 	at       []uint64
@@ -24,7 +32,7 @@ func newRing(replicas int) *ring {
 	r := &ring{}
 	for i := range replicas {
 		for k := range uint64(256) {
-			r.at = append(r.at, mix(uint64(i)<<32|k+1))
+			r.at = append(r.at, mix(mix(uint64(i)+0x816)+k))
 			r.replicas = append(r.replicas, i)
 		}
 	}

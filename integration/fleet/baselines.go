@@ -97,7 +97,7 @@ func twoChoiceHash(b *board, _ time.Duration, r *Request, candidates []int) int 
 
 // session sends all requests of a session to the same replica.
 func session(b *board, _ time.Duration, r *Request, candidates []int) int {
-	return b.ring.walk(mix(r.Session), func(i int) bool { return slices.Contains(candidates, i) }, candidates[0])
+	return b.ring.walk(mix(r.client()), func(i int) bool { return slices.Contains(candidates, i) }, candidates[0])
 }
 
 // longestPrefix is the least loaded of those that hold most of the prompt.
@@ -114,7 +114,7 @@ func thresholdFleet(b *board, _ time.Duration, r *Request, candidates []int) int
 	if high-low > 64 && high > 1.5*low {
 		return b.least(candidates, b.requests)
 	}
-	if holders, tokens := b.longest(candidates); float64(tokens) > 0.3*float64(r.Prompt) {
+	if holders, tokens := b.longest(candidates); float64(tokens) > 0.3*float64(r.Estimated) {
 		return holders[b.random.IntN(len(holders))]
 	}
 	return b.least(candidates, func(i int) float64 { return float64(b.residency.Held(slot(i))) })
@@ -125,7 +125,7 @@ func thresholdFleet(b *board, _ time.Duration, r *Request, candidates []int) int
 // times the mean and above the mean plus 64; else least requests.
 func thresholdRequest(b *board, _ time.Duration, r *Request, candidates []int) int {
 	mean, _, _ := b.spread(candidates)
-	if holders, tokens := b.longest(candidates); float64(tokens) > 0.3*float64(r.Prompt) {
+	if holders, tokens := b.longest(candidates); float64(tokens) > 0.3*float64(r.Estimated) {
 		i := b.least(holders, b.requests)
 		if n := b.requests(i); n <= 1.5*mean || n <= mean+64 {
 			return i
@@ -148,7 +148,7 @@ func blend(b *board, _ time.Duration, r *Request, candidates []int) int {
 			queue = float64(high-t.queued) / float64(high-low)
 		}
 		kv := 1 - min(1, float64(t.context)/float64(t.capacity))
-		return -(3*float64(b.matched(i))/float64(r.Prompt) + 2*queue + 2*kv)
+		return -(3*float64(b.matched(i))/float64(r.Estimated) + 2*queue + 2*kv)
 	})
 }
 
@@ -156,7 +156,7 @@ func blend(b *board, _ time.Duration, r *Request, candidates []int) int {
 // have 18 s of prefill (at 15928 tokens/s) more to do than the others; then the
 // least work.
 func affinityGate(b *board, now time.Duration, r *Request, candidates []int) int {
-	holders := b.filter(candidates, func(i int) bool { return float64(b.matched(i)) >= 0.8*float64(r.Prompt) })
+	holders := b.filter(candidates, func(i int) bool { return float64(b.matched(i)) >= 0.8*float64(r.Estimated) })
 	if len(holders) == 0 {
 		return pendingUncached(b, now, r, candidates)
 	}
@@ -173,7 +173,7 @@ func affinityGate(b *board, now time.Duration, r *Request, candidates []int) int
 func prefillDecodeBlocks(b *board, _ time.Duration, r *Request, candidates []int) int {
 	return b.least(candidates, func(i int) float64 {
 		t := &b.replicas[i]
-		return float64(t.pending+b.uncached(r, i)+t.context+r.Prompt) / 16
+		return float64(t.pending+b.uncached(r, i)+t.context+r.Estimated) / 16
 	})
 }
 
@@ -199,7 +199,7 @@ func uncachedTimesBatch(b *board, _ time.Duration, r *Request, candidates []int)
 // and the prefill of what it evicts.
 func exploreExploit(b *board, now time.Duration, r *Request, candidates []int) int {
 	holders, tokens := b.longest(candidates)
-	if 2*tokens <= r.Prompt {
+	if 2*tokens <= r.Estimated {
 		holders = candidates
 	}
 	return b.least(holders, func(i int) float64 {

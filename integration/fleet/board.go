@@ -60,6 +60,7 @@ func newBoard(rule rule, profiles []engine.Profile, seed uint64) *board {
 }
 
 func (b *board) Choose(now time.Duration, r *Request, candidates []int) int {
+	r.estimate(usual)
 	b.residency.Match(r.Blocks, b.held)
 	chosen := b.rule(b, now, r, candidates)
 	t := &b.replicas[chosen]
@@ -67,11 +68,17 @@ func (b *board) Choose(now time.Duration, r *Request, candidates []int) int {
 	t.window.add(now, e2Seconds(r, ticket.uncached))
 	t.queued++
 	t.pending += ticket.uncached
-	t.context += r.Prompt
+	t.context += r.Estimated
 	ticket.claim = b.residency.Book(selection.Slot(chosen), r.Blocks)
 	r.placed = ticket
 	return chosen
 }
+
+// Configure and Report do nothing: the published rules know what a board knows.
+func (b *board) Configure(Knowledge) {}
+
+// Report implements Router.
+func (b *board) Report(time.Duration, int, *selection.Report) {}
 
 func (b *board) FirstToken(_ time.Duration, r *Request) {
 	ticket, t := r.placed.(*ticket), &b.replicas[r.Replica]
@@ -82,10 +89,10 @@ func (b *board) FirstToken(_ time.Duration, r *Request) {
 	ticket.claim.Confirm()
 }
 
-func (b *board) End(_ time.Duration, r *Request, _ selection.Usage) {
+func (b *board) End(_ time.Duration, r *Request) {
 	t := &b.replicas[r.Replica]
 	t.running--
-	t.context -= r.Prompt
+	t.context -= r.Estimated
 	r.placed.(*ticket).claim.Release(r.Turn.Answer.Tokens)
 }
 
@@ -97,7 +104,7 @@ func (b *board) Fail(_ time.Duration, r *Request) {
 	} else {
 		t.running--
 	}
-	t.context -= r.Prompt
+	t.context -= r.Estimated
 	ticket.claim.Undo()
 	b.residency.Forget(selection.Slot(r.Replica))
 }
@@ -107,7 +114,7 @@ func (b *board) matched(i int) int {
 	return int(b.held[i].Pending + (b.held[i].Maybe-b.held[i].Pending)/2)
 }
 
-func (b *board) uncached(r *Request, i int) int { return max(1, r.Prompt-b.matched(i)) }
+func (b *board) uncached(r *Request, i int) int { return max(1, r.Estimated-b.matched(i)) }
 
 // least returns the candidate with the least of something, by lot among equals.
 func (b *board) least(candidates []int, of func(i int) float64) int {

@@ -27,6 +27,15 @@ type Options struct {
 	// Foreign is the share of sessions whose requests reach the replicas past
 	// the router, in turn. They are not counted, and it never hears of them.
 	Foreign float64
+
+	watch watch
+}
+
+// watch sees requests just before they are handed to a replica, and when they
+// have ended, foreign ones excepted. Each may be nil.
+type watch struct {
+	placing func(f *run, r *Request)
+	ended   func(r *Request)
 }
 
 // EventKind says what happens to a replica.
@@ -64,7 +73,11 @@ type Event struct {
 // options give the same requests at the same times to every router, except
 // that in closed loops a turn waits for the answer before it.
 func Run(o Options, router Router) (*Result, error) {
-	f := newFleet(o, router)
+	return newFleet(o, router).all()
+}
+
+// all runs until nothing is left to happen.
+func (f *run) all() (*Result, error) {
 	for {
 		next, kind := f.next()
 		if next == engine.Never {
@@ -86,6 +99,9 @@ func Run(o Options, router Router) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	for _, e := range f.engines {
+		f.result.Busy = append(f.result.Busy, e.Stats().BusyTime)
 	}
 	return f.result, nil
 }
@@ -118,9 +134,7 @@ func newFleet(o Options, router Router) *run {
 	if o.Knowledge != nil {
 		f.knowing = *o.Knowledge
 	}
-	if learner, ok := router.(Learner); ok {
-		learner.Configure(f.knowing)
-	}
+	router.Configure(f.knowing)
 	f.metrics = newMetrics(router, f.knowing, len(o.Replicas))
 	first := map[int]EventKind{}
 	for _, e := range o.Events {
@@ -237,6 +251,10 @@ func (f *run) place(r *Request) error {
 }
 
 func (f *run) submit(r *Request) error {
+	r.Placed = f.now
+	if f.options.watch.placing != nil && !r.foreign {
+		f.options.watch.placing(f, r)
+	}
 	f.sent++
 	r.sequence.Tag = f.sent
 	f.flying[f.sent] = r
@@ -271,8 +289,12 @@ func (f *run) finish(at time.Duration, r *Request) {
 	if r.foreign {
 		return
 	}
-	f.router.End(at, r, f.knowing.usage(r))
+	r.telling, r.dialect = f.knowing.Usage, f.options.Replicas[r.Replica].Dialect
+	f.router.End(at, r)
 	f.result.add(r)
+	if f.options.watch.ended != nil {
+		f.options.watch.ended(r)
+	}
 }
 
 // askOrDeliver asks a replica for its metrics, or hands over what it has told.
@@ -290,14 +312,4 @@ func (f *run) askOrDeliver(replica int) error {
 	}
 	f.metrics.ask(f.now, replica, f.engines[replica])
 	return nil
-}
-
-// goOn makes the turn after r due, or the user's next session.
-func (f *run) goOn(r *Request) {
-	h := r.history
-	if h.turn < len(h.session.Turns) {
-		f.push(&due{at: f.now + h.session.Turns[h.turn].Think, history: h, user: r.user, session: int(r.Session)})
-	} else if r.user >= 0 {
-		f.begin(r.user, int(r.Session)+f.options.Workload.Users)
-	}
 }

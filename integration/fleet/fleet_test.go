@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -119,8 +120,12 @@ func TestKeysAgreeWithTranscripts(t *testing.T) {
 				t.Fatalf("session %d: prompt %d cached %d, transcript has %d and %d",
 					i, r.Prompt, r.Cached(), want.Prompt, want.Cached)
 			}
-			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Prompt {
-				t.Fatalf("text blocks end at %d, prompt has %d", last.Tokens, r.Prompt)
+			r.estimate(usual)
+			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Estimated {
+				t.Fatalf("text blocks end at %d, prompt is taken to have %d", last.Tokens, r.Estimated)
+			}
+			if ratio := float64(r.Estimated) / float64(r.Prompt); ratio < 0.9 || ratio > 1.15 {
+				t.Fatalf("prompt of %d tokens is taken to have %d", r.Prompt, r.Estimated)
 			}
 		}
 	}
@@ -135,16 +140,27 @@ func TestTextBlocksExtend(t *testing.T) {
 	h := newHistory(&w.Sessions[0])
 	before := h.next(16)
 	for r := h.next(16); r != nil; r = h.next(16) {
-		n := len(before.Blocks)
+		n := len(before.Texts)
 		if n > 120 {
 			break // prompts' ends are not always cuts any more
 		}
-		if !reflect.DeepEqual(r.Blocks[:n], before.Blocks) {
+		if !reflect.DeepEqual(r.Texts[:n], before.Texts) {
 			t.Fatal("the next turn does not begin with the blocks of the one before")
 		}
-		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Blocks[n].Reply {
+		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Texts[n].Reply {
 			t.Fatal("the block after the prompt's end is not the reply's")
 		}
 		before = r
+	}
+}
+
+// Sessions numbered one after the other must not meet on one replica.
+func TestSessionsAreSpread(t *testing.T) {
+	ring, counts := newRing(8), make([]int, 8)
+	for number := range uint64(800) {
+		counts[ring.walk(mix(number), func(int) bool { return true }, 0)]++
+	}
+	if slices.Min(counts) < 50 || slices.Max(counts) > 200 {
+		t.Errorf("sessions of each replica: %v", counts)
 	}
 }

@@ -11,8 +11,8 @@ import (
 // placements and the times at which answers begin and end. The zero value is
 // nothing.
 type Knowledge struct {
-	// Usage lets answers tell how many tokens the prompt had and how many of
-	// them were cached.
+	// Usage lets answers tell what the engine can: how many tokens the prompt
+	// had, how many of them were cached, how long it was computed.
 	Usage bool
 	// Metrics is the interval at which every replica is asked for its metrics;
 	// 0 for never. Phases differ, and intervals are jittered by a tenth.
@@ -30,25 +30,6 @@ type Knowledge struct {
 // RouterVisible is what a router sees in front of engines as they are commonly
 // set up, and what a run goes by unless it says otherwise.
 var RouterVisible = Knowledge{Usage: true, Metrics: time.Second, Delay: 50 * time.Millisecond}
-
-// Learner is a router that makes use of a Knowledge.
-type Learner interface {
-	Router
-	// Configure comes before all else.
-	Configure(k Knowledge)
-	// Report hands over what a replica said of itself a short while ago.
-	Report(now time.Duration, replica int, report *selection.Report)
-}
-
-// usage is what an answer says of itself.
-func (k *Knowledge) usage(r *Request) selection.Usage {
-	if !k.Usage {
-		return selection.Usage{Output: r.Turn.Answer.Tokens}
-	}
-	return selection.Usage{
-		Prompt: r.Prompt, Output: r.Turn.Answer.Tokens, Cached: r.Cached(), Checked: true,
-	}
-}
 
 // speedOf is a profile in the terms of package selection.
 func speedOf(p engine.Profile) selection.Speed {

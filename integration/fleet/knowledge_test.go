@@ -25,8 +25,8 @@ func (l *listener) Choose(_ time.Duration, _ *Request, candidates []int) int {
 func (l *listener) FirstToken(time.Duration, *Request) {}
 func (l *listener) Fail(time.Duration, *Request)       { l.failed++ }
 func (l *listener) Configure(Knowledge)                { l.reports = map[int][]selection.Report{} }
-func (l *listener) End(_ time.Duration, _ *Request, usage selection.Usage) {
-	l.usage = append(l.usage, usage)
+func (l *listener) End(_ time.Duration, r *Request) {
+	l.usage = append(l.usage, r.Usage())
 }
 
 func (l *listener) Report(now time.Duration, replica int, report *selection.Report) {
@@ -71,16 +71,14 @@ func TestReportsAreStale(t *testing.T) {
 func TestReportsTellWhatTheEngineTells(t *testing.T) {
 	none := engine.H100x8B
 	none.Dialect = engine.NoPages
-	ollama := engine.LlamaCpp
-	ollama.Dialect, ollama.MaxSequences = engine.OllamaPages, 1
-	l, _ := listen(t, Options{Replicas: []engine.Profile{engine.H100x8B, engine.LlamaCpp, ollama, none}})
+	l, _ := listen(t, Options{Replicas: []engine.Profile{engine.H100x8B, engine.LlamaCpp, engine.Ollama, none}})
 	tests := []struct {
 		capacity, slots float64 // -1 for not told
 		load            bool
 	}{
 		{400_000, -1, true},
 		{65_536, 4, true},
-		{65_536, 1, false},
+		{16_384, 1, false},
 		{-1, -1, false},
 	}
 	told := func(v float64) float64 {
@@ -112,6 +110,12 @@ func TestUsageAndMetricsCanBeOff(t *testing.T) {
 	for _, usage := range l.usage {
 		if usage.Checked || usage.Prompt != 0 || usage.Output == 0 {
 			t.Fatalf("usage %+v, want the output's length alone", usage)
+		}
+	}
+	ollama, _ := listen(t, Options{Replicas: replicas(4, engine.Ollama.Slowed(0.02))})
+	for _, usage := range ollama.usage {
+		if usage.Checked || usage.Prefill == 0 || usage.Prompt < 3000 {
+			t.Fatalf("usage %+v, want the prompt's length and time", usage)
 		}
 	}
 	l, _ = listen(t, Options{})

@@ -13,7 +13,7 @@ import (
 // metrics asks every replica how it is, in turn, and hands the answer to the
 // router when it has travelled.
 type metrics struct {
-	learner  Learner
+	router   Router
 	knowing  Knowledge
 	clocks   clocks
 	random   *rand.Rand
@@ -24,12 +24,11 @@ type metrics struct {
 
 // newMetrics returns nil when the router is to see none.
 func newMetrics(router Router, k Knowledge, replicas int) *metrics {
-	learner, ok := router.(Learner)
-	if !ok || k.Metrics == 0 {
+	if k.Metrics == 0 {
 		return nil
 	}
 	m := &metrics{
-		learner: learner, knowing: k, random: rand.New(rand.NewPCG(uint64(replicas), 0x3e721c5)),
+		router: router, knowing: k, random: rand.New(rand.NewPCG(uint64(replicas), 0x3e721c5)),
 		last:     make([]health.Report, replicas),
 		underway: make([]*selection.Report, replicas),
 		asked:    make([]time.Duration, replicas),
@@ -61,7 +60,7 @@ func (m *metrics) ask(now time.Duration, replica int, e *engine.Engine) {
 
 // deliver hands over what was told, and sets the time for the next question.
 func (m *metrics) deliver(now time.Duration, replica int) {
-	m.learner.Report(now, replica, m.underway[replica])
+	m.router.Report(now, replica, m.underway[replica])
 	m.underway[replica] = nil
 	m.clocks.set(replica, max(now, m.asked[replica]+m.jittered(m.knowing.Metrics, 0.1)))
 }

@@ -3,13 +3,13 @@ package fleet
 import (
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
-	"github.com/seed5db0839e/caddy-cache-aware/selection"
 )
 
 // span is a run of tokens: token i is what id+i names.
 type span struct {
 	id     uint64
 	tokens int
+	text   text
 	reply  bool
 	end    ending
 }
@@ -28,6 +28,7 @@ type history struct {
 	session *workload.Session
 	spans   []span
 	turn    int
+	family  *family // that it was spawned by, or nil
 }
 
 func newHistory(s *workload.Session) *history {
@@ -41,12 +42,18 @@ func newHistory(s *workload.Session) *history {
 // say appends a message as the chat template does, a raw segment as it is.
 func (h *history) say(s workload.Segment) {
 	if s.Role == workload.Raw {
-		h.spans = append(h.spans, span{id: s.ID, tokens: s.Tokens})
+		h.spans = append(h.spans, span{id: s.ID, tokens: s.Tokens, text: textOf(s.Role)})
 		return
 	}
-	h.spans = append(h.spans,
-		span{id: engine.RoleToken(s.Role), tokens: 1},
-		span{id: s.ID, tokens: s.Tokens},
+	role := span{id: engine.RoleToken(s.Role), tokens: 1, text: template}
+	if s.Role == workload.Assistant {
+		role.end = turnEnd
+		h.spans = append(h.spans, role)
+		h.reply(s)
+		return
+	}
+	h.spans = append(h.spans, role,
+		span{id: s.ID, tokens: s.Tokens, text: textOf(s.Role)},
 		span{id: engine.EndOfTurn(), tokens: 1, end: messageEnd})
 }
 
@@ -76,7 +83,7 @@ func (h *history) next(blockSize int) *Request {
 	for _, s := range h.spans {
 		r.Prompt += s.tokens
 	}
-	r.Blocks = textBlocks(h.spans)
+	r.Texts, r.Text = textBlocks(h.spans)
 	r.sequence = engine.Request{
 		Prompt: r.Prompt,
 		Output: turn.Answer.Tokens,
@@ -87,7 +94,7 @@ func (h *history) next(blockSize int) *Request {
 
 func (h *history) reply(answer workload.Segment) {
 	h.spans = append(h.spans,
-		span{id: answer.ID, tokens: answer.Tokens, reply: true},
+		span{id: answer.ID, tokens: answer.Tokens, text: textOf(workload.Assistant), reply: true},
 		span{id: engine.EndOfTurn(), tokens: 1, reply: true, end: messageEnd})
 }
 
@@ -97,7 +104,7 @@ type hasher struct {
 	state    uint64
 	from     uint64 // the run that is not hashed yet
 	tokens   int
-	position int
+	position int // in tokens
 }
 
 func (h *hasher) add(id uint64, tokens int) {
@@ -151,50 +158,4 @@ func tokenKeys(spans []span, answer workload.Segment, tokens, size int) []uint64
 	}
 	add(answer.ID, answer.Tokens)
 	return keys
-}
-
-// The tokenizer's rules for cutting text, in tokens of 4.3 bytes.
-const (
-	smallBlock = 120    // 512 bytes
-	largeBlock = 15_241 // 64 KiB
-	growth     = 16
-	smallTail  = 15 // 64 bytes
-	tailGrowth = 64
-	freeKeys   = 128
-)
-
-// textBlocks are the blocks that a router sees.
-func textBlocks(spans []span) []selection.Block {
-	blocks := make([]selection.Block, 0, 64)
-	h := hasher{state: 0x7e87}
-	begin, end, replyFrom := 0, smallBlock, -1
-	cut := func() {
-		blocks = append(blocks, selection.Block{
-			Key: h.cut(), Tokens: uint32(h.position), Reply: replyFrom >= 0 && begin >= replyFrom,
-		})
-		begin = h.position
-		end = begin + min(max(begin/growth, smallBlock), largeBlock)
-	}
-	for _, s := range spans {
-		if !s.reply {
-			replyFrom = -1
-		} else if replyFrom < 0 {
-			replyFrom = h.position
-		}
-		for id, left := s.id, s.tokens; left > 0; {
-			n := min(left, end-h.position)
-			h.add(id, n)
-			if h.position == end {
-				cut()
-			}
-			id += uint64(n)
-			left -= n
-		}
-		open := h.position - begin
-		if s.end == turnEnd && len(blocks) < freeKeys && open > 0 ||
-			s.end != inside && open >= max(smallTail, h.position/tailGrowth) {
-			cut()
-		}
-	}
-	return blocks
 }

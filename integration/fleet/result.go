@@ -14,8 +14,13 @@ type Result struct {
 	TTFT, EndToEnd []time.Duration // of the counted requests, sorted on demand
 	PromptTokens   int
 	CachedTokens   int
+	// PromisedTokens are those that the router expected to be cached, and
+	// MisjudgedTokens by how many it was wrong, either way.
+	PromisedTokens, MisjudgedTokens int
 	// Computed are the prompt tokens that each replica computed.
 	Computed []int
+	// Busy is how long each replica computed since its start, for whomever.
+	Busy []time.Duration
 
 	warmup time.Duration
 	last   time.Duration
@@ -37,6 +42,8 @@ func (r *Result) add(q *Request) {
 	r.EndToEnd = append(r.EndToEnd, q.sequence.Finished-q.Arrived)
 	r.PromptTokens += q.Prompt
 	r.CachedTokens += q.Cached()
+	r.PromisedTokens += q.Promised
+	r.MisjudgedTokens += max(q.Promised-q.Cached(), q.Cached()-q.Promised)
 	r.Computed[q.Replica] += q.Prompt - q.Cached()
 }
 

@@ -7,50 +7,83 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
 // Request is one request on its way through the fleet.
 type Request struct {
-	// Blocks and Prompt, its length in tokens, are what a router can see.
-	Blocks []selection.Block
+	// Texts, and Text for the whole of it, are what a router can see. It makes
+	// Blocks of them and takes the prompt to have Estimated tokens.
+	Texts     []tokenizer.Block
+	Text      tokenizer.Text
+	Blocks    []selection.Block
+	Estimated int
+	// Prompt is its length in tokens.
 	Prompt int
 	// Session is the same for all turns of a session.
 	Session uint64
 	// Turn is where it comes from. No rule looks at the answer's length.
 	Turn *workload.Turn
-	// Arrived is when the router got it, Replica where it went.
-	Arrived time.Duration
-	Replica int
+	// Arrived is when the router got it, Placed when it was last placed, on Replica.
+	Arrived, Placed time.Duration
+	Replica         int
+	// Promised is how many tokens the router expected that replica to have cached.
+	Promised int
 
 	sequence engine.Request
 	history  *history
 	user     int
 	foreign  bool // went past the router
-	placed   any  // the router's own
+	telling  bool // the answer tells what the engine's dialect does
+	dialect  engine.Dialect
+	placed   any // the router's own
 }
 
 // Cached is how many tokens of the prompt the replica found in its cache. It is
 // known with the answer's end.
 func (r *Request) Cached() int { return r.sequence.Cached }
 
+// Usage is what the answer said of itself, which depends on the engine.
+func (r *Request) Usage() selection.Usage {
+	usage := selection.Usage{Output: r.Turn.Answer.Tokens}
+	if !r.telling {
+		return usage
+	}
+	usage.Prompt = r.Prompt
+	if r.dialect == engine.VLLMPages || r.dialect == engine.LlamaCppPages {
+		usage.Cached, usage.Checked = r.Cached(), true
+	}
+	if r.dialect == engine.LlamaCppPages || r.dialect == engine.OllamaPages {
+		usage.Prefill = (r.sequence.FirstToken - r.sequence.Admitted).Seconds()
+	}
+	return usage
+}
+
 // Router is a routing rule with what it remembers. Calls come in order of time.
 type Router interface {
+	// Configure comes before all else.
+	Configure(k Knowledge)
+	// Report hands over what a replica said of itself a short while ago.
+	Report(now time.Duration, replica int, report *selection.Report)
 	// Choose returns one of the candidates, which are numbers of replicas in
 	// ascending order, and books the request there.
 	Choose(now time.Duration, r *Request, candidates []int) int
-	// FirstToken and End report on the answer and what it says of itself, Fail
-	// that the replica was lost.
+	// FirstToken and End report on the answer, Fail that the replica was lost.
 	FirstToken(now time.Duration, r *Request)
-	End(now time.Duration, r *Request, usage selection.Usage)
+	End(now time.Duration, r *Request)
 	Fail(now time.Duration, r *Request)
 }
 
 // origin is the time that virtual time counts from.
 var origin = time.Unix(1_700_000_000, 0)
 
+// model is what all requests ask for.
+const model = "m"
+
 // cacheAware is the policy itself.
 type cacheAware struct {
 	fleet     *selection.Fleet
+	ratios    tokenizer.Ratios
 	profiles  []engine.Profile
 	addresses []string
 	buffer    []string
@@ -76,14 +109,8 @@ func (c *cacheAware) Configure(k Knowledge) {
 	if !k.Speeds {
 		return
 	}
-	fleet, ok := any(c.fleet).(interface {
-		SetSpeed(now time.Time, address string, speed selection.Speed)
-	})
-	if !ok {
-		panic("package selection cannot be told speeds yet")
-	}
 	for i, p := range c.profiles {
-		fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
+		c.fleet.SetSpeed(origin, c.addresses[i], speedOf(p))
 	}
 }
 
@@ -96,10 +123,12 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 	for _, i := range candidates {
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
+	r.estimate(c.ratios.Of(model))
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
-		Model: "m", Blocks: r.Blocks, Tokens: r.Prompt, Streamed: true, Capacity: c.capacity,
+		Model: model, Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
+	r.Promised = int(float64(b.Estimate.Matched) * float64(r.Prompt) / float64(max(1, r.Estimated)))
 	for k, address := range c.buffer {
 		if address == b.Estimate.Replica {
 			return candidates[k]
@@ -112,7 +141,11 @@ func (c *cacheAware) FirstToken(now time.Duration, r *Request) {
 	r.placed.(*selection.Booking).FirstToken(origin.Add(now))
 }
 
-func (c *cacheAware) End(now time.Duration, r *Request, usage selection.Usage) {
+func (c *cacheAware) End(now time.Duration, r *Request) {
+	usage := r.Usage()
+	if usage.Prompt > 0 {
+		c.ratios.Learn(model, r.Text, usage.Prompt)
+	}
 	r.placed.(*selection.Booking).End(origin.Add(now), usage)
 }
 

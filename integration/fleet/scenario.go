@@ -1,13 +1,14 @@
 package fleet
 
 import (
+	"bufio"
 	"compress/gzip"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
@@ -17,8 +18,11 @@ import (
 // Scenario is a workload on a fleet that fits it.
 type Scenario struct {
 	Name string
-	// Profile is that of all replicas.
+	// Profile is that of all replicas, or of most.
 	Profile engine.Profile
+	// Fleet lists the profiles of a mixed fleet, repeated as often as needed; nil
+	// where all replicas are alike.
+	Fleet []engine.Profile
 	// Saturation is the rate per second (or the number of users) per replica
 	// from which on the queues of eight replicas grow without end, or answers
 	// take several times as long, under the best rules; measured.
@@ -70,10 +74,18 @@ func (s Scenario) Options(replicas int, share float64, seed uint64, duration tim
 	}
 	w.Name = s.Name
 	o := Options{Workload: w, Until: duration, Warmup: min(warmup, duration/4)}
-	for range replicas {
-		o.Replicas = append(o.Replicas, s.Profile)
+	for i := range replicas {
+		o.Replicas = append(o.Replicas, s.replica(i))
 	}
 	return o, nil
+}
+
+// replica is the profile of the i-th replica.
+func (s Scenario) replica(i int) engine.Profile {
+	if len(s.Fleet) == 0 {
+		return s.Profile
+	}
+	return s.Fleet[i%len(s.Fleet)]
 }
 
 type traceFile struct {
@@ -92,10 +104,11 @@ func openTrace(path string) (io.ReadCloser, error) {
 		}
 		return nil, fmt.Errorf("opening trace: %w", err)
 	}
-	if !strings.HasSuffix(path, ".gz") {
-		return file, nil
+	buffered := bufio.NewReader(file)
+	if head, _ := buffered.Peek(2); string(head) != "\x1f\x8b" {
+		return traceFile{buffered, file}, nil
 	}
-	reader, err := gzip.NewReader(file)
+	reader, err := gzip.NewReader(buffered)
 	if err != nil {
 		file.Close()
 		return nil, fmt.Errorf("opening trace %s: %w", path, err)
@@ -105,7 +118,7 @@ func openTrace(path string) (io.ReadCloser, error) {
 
 // Scenarios are the workloads of the study.
 func Scenarios() []Scenario {
-	return append(prefixScenarios(), sessionScenarios()...)
+	return slices.Concat(prefixScenarios(), sessionScenarios(), mixedScenarios(), unsteadyScenarios())
 }
 
 // ScenarioNamed finds a scenario by its name.
@@ -186,13 +199,7 @@ func sessionScenarios() []Scenario {
 
 func agents(template workload.Agents) func(plan) (*workload.Workload, error) {
 	return func(p plan) (*workload.Workload, error) {
-		template := template
-		template.Users = max(1, int(math.Round(p.rate)))
-		template.Ramp = min(warmup, p.duration/4)
-		turns := (template.MinTurns + template.MaxTurns) / 2
-		each := int(p.duration/(time.Duration(turns)*template.Think)) + 3
-		template.Sessions = template.Users * each
-		return template.Workload(p.seed), nil
+		return populated(template, p).Workload(p.seed), nil
 	}
 }
 

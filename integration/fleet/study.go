@@ -3,7 +3,6 @@ package fleet
 import (
 	"errors"
 	"fmt"
-	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -19,7 +18,11 @@ type Study struct {
 	Replicas int
 	Duration time.Duration
 	Traces   string // folder of the trace files
-	// Progress is called after every run, from several goroutines; may be nil.
+	// Known are rows of an earlier run of the same study, which are not run again.
+	Known []Row
+	// Finished is told of every new row, and Progress how many are done of all;
+	// one call at a time, either may be nil.
+	Finished func(Row) error
 	Progress func(done, all int)
 }
 
@@ -27,7 +30,7 @@ type Study struct {
 type Row struct {
 	Policy    string  `json:"policy"`
 	Workload  string  `json:"workload"`
-	Load      float64 `json:"load"`
+	Load      float64 `json:"load,omitempty"`
 	Seed      uint64  `json:"seed"`
 	Requests  int     `json:"requests"`
 	TTFTMean  float64 `json:"ttft_mean_s"`
@@ -46,16 +49,25 @@ func newRow(r *Result) Row {
 	}
 }
 
+// job is one row to be made.
 type job struct {
+	policy string
+	cell   *cell
+}
+
+// cell is a workload at a load with a seed, drawn once for all policies.
+type cell struct {
 	scenario Scenario
 	load     float64
 	seed     uint64
-	policy   string
-	row      *Row
+	once     sync.Once
+	options  Options
+	err      error
 }
 
 // Run runs all of them, as many at once as there are processors. Scenarios whose
-// trace is not there are left out and named in missing.
+// trace is not there are left out and named in missing. Rows come in the order of
+// scenarios, loads, seeds and policies.
 func (s Study) Run() (rows []Row, missing []string, err error) {
 	jobs, missing := s.jobs()
 	rows = make([]Row, len(jobs))
@@ -68,18 +80,29 @@ func (s Study) Run() (rows []Row, missing []string, err error) {
 	for range runtime.GOMAXPROCS(0) {
 		group.Go(func() {
 			for i := range next {
-				row, runErr := s.run(jobs[i])
+				row, runErr := s.row(jobs[i])
+				jobs[i].cell = nil // frees the workload when it was the last
 				mu.Lock()
+				if runErr == nil && s.Finished != nil {
+					runErr = s.Finished(row)
+				}
 				rows[i], err = row, errors.Join(err, runErr)
-				done++
-				if s.Progress != nil {
+				if done++; s.Progress != nil {
 					s.Progress(done, len(jobs))
 				}
 				mu.Unlock()
 			}
 		})
 	}
-	for i := range jobs {
+	known := s.known()
+	for i, j := range jobs {
+		if row, ok := known[j.name()]; ok {
+			mu.Lock()
+			rows[i] = row
+			done++
+			mu.Unlock()
+			continue
+		}
 		next <- i
 	}
 	close(next)
@@ -87,22 +110,29 @@ func (s Study) Run() (rows []Row, missing []string, err error) {
 	return rows, missing, err
 }
 
+func (j job) name() string {
+	return Row{Policy: j.policy, Workload: j.cell.scenario.Name, Load: j.cell.load, Seed: j.cell.seed}.name()
+}
+
+func (s Study) known() map[string]Row {
+	rows := map[string]Row{}
+	for _, row := range s.Known {
+		rows[row.name()] = row
+	}
+	return rows
+}
+
 func (s Study) jobs() (jobs []job, missing []string) {
 	for _, scenario := range s.Scenarios {
-		if scenario.Trace != "" {
-			file, err := openTrace(tracePath(s.Traces, scenario.Trace))
-			if errors.Is(err, ErrNoTrace) {
-				missing = append(missing, scenario.Name)
-				continue
-			}
-			if err == nil {
-				file.Close()
-			}
+		if !scenario.HasTrace(s.Traces) {
+			missing = append(missing, scenario.Name)
+			continue
 		}
 		for _, load := range s.Loads {
 			for _, seed := range s.Seeds {
+				c := &cell{scenario: scenario, load: load, seed: seed}
 				for _, policy := range s.Policies {
-					jobs = append(jobs, job{scenario: scenario, load: load, seed: seed, policy: policy})
+					jobs = append(jobs, job{policy, c})
 				}
 			}
 		}
@@ -110,84 +140,30 @@ func (s Study) jobs() (jobs []job, missing []string) {
 	return jobs, missing
 }
 
-func (s Study) run(j job) (Row, error) {
-	options, err := j.scenario.Options(s.Replicas, j.load, j.seed, s.Duration, s.Traces)
-	if err != nil {
-		return Row{}, err
+// row runs a job.
+func (s Study) row(j job) (Row, error) {
+	c := j.cell
+	c.once.Do(func() { c.options, c.err = c.scenario.Options(s.Replicas, c.load, c.seed, s.Duration, s.Traces) })
+	if c.err != nil {
+		return Row{}, c.err
 	}
-	router, err := NewRouter(j.policy, options.Replicas, j.seed)
+	result, err := runPolicy(j.policy, c.options, c.seed)
 	if err != nil {
-		return Row{}, err
-	}
-	result, err := Run(options, router)
-	if err != nil {
-		return Row{}, fmt.Errorf("running %s under %s: %w", j.scenario.Name, j.policy, err)
+		return Row{}, fmt.Errorf("running %s under %s: %w", c.scenario.Name, j.policy, err)
 	}
 	row := newRow(result)
-	row.Policy, row.Workload, row.Load, row.Seed = j.policy, j.scenario.Name, j.load, j.seed
+	row.Policy, row.Workload, row.Load, row.Seed = j.policy, c.scenario.Name, c.load, c.seed
 	return row, nil
 }
 
-// Summary is how a policy compares with the best one of each cell, a cell being
-// a workload at a load with a seed: ratios, as geometric mean and worst.
-type Summary struct {
-	Policy string `json:"policy"`
-	TTFT   Ratio  `json:"ttft_mean"`
-	P99    Ratio  `json:"ttft_p99"`
-	E2E    Ratio  `json:"e2e_mean"`
-}
-
-// Ratio to the best of each cell.
-type Ratio struct {
-	Mean  float64 `json:"geometric_mean"`
-	Worst float64 `json:"worst"`
-	At    string  `json:"worst_at"`
-}
-
-// Summarize compares the policies of rows, in the order in which they appear.
-func Summarize(rows []Row) []Summary {
-	var order []string
-	sums := map[string]*Summary{}
-	for _, row := range rows {
-		if sums[row.Policy] == nil {
-			sums[row.Policy] = &Summary{Policy: row.Policy}
-			order = append(order, row.Policy)
-		}
+// runPolicy runs a policy or a bound.
+func runPolicy(policy string, o Options, seed uint64) (*Result, error) {
+	if IsBound(policy) {
+		return runBound(policy, o, nil, nil), nil
 	}
-	for _, metric := range []struct {
-		of   func(Row) float64
-		into func(*Summary) *Ratio
-	}{
-		{func(r Row) float64 { return r.TTFTMean }, func(s *Summary) *Ratio { return &s.TTFT }},
-		{func(r Row) float64 { return r.TTFTP99 }, func(s *Summary) *Ratio { return &s.P99 }},
-		{func(r Row) float64 { return r.E2EMean }, func(s *Summary) *Ratio { return &s.E2E }},
-	} {
-		best := map[string]float64{}
-		for _, row := range rows {
-			if low, ok := best[row.cell()]; !ok || metric.of(row) < low {
-				best[row.cell()] = metric.of(row)
-			}
-		}
-		cells := map[string]int{}
-		for _, row := range rows {
-			ratio := metric.into(sums[row.Policy])
-			r := metric.of(row) / best[row.cell()]
-			ratio.Mean += math.Log(r)
-			cells[row.Policy]++
-			if r > ratio.Worst {
-				ratio.Worst, ratio.At = r, row.cell()
-			}
-		}
-		for policy, n := range cells {
-			ratio := metric.into(sums[policy])
-			ratio.Mean = math.Exp(ratio.Mean / float64(n))
-		}
+	router, err := NewRouter(policy, o.Replicas, seed)
+	if err != nil {
+		return nil, err
 	}
-	var list []Summary
-	for _, policy := range order {
-		list = append(list, *sums[policy])
-	}
-	return list
+	return Run(o, router)
 }
-
-func (r Row) cell() string { return fmt.Sprintf("%s@%g#%d", r.Workload, r.Load, r.Seed) }

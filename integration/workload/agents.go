@@ -63,13 +63,17 @@ func (a Agents) conversation(rng *rand.Rand, kinds [][]Segment) Session {
 	s := Session{Shared: kinds[zipf(rng, len(kinds))]}
 	turns := a.MinTurns + rng.IntN(a.MaxTurns-a.MinTurns+1)
 	for range turns {
-		s.Turns = append(s.Turns, Turn{
-			Think:  a.think(rng),
-			Added:  []Segment{{rng.Uint64(), User, lognormal(rng, a.AddedTokens)}},
-			Answer: Segment{rng.Uint64(), Assistant, lognormal(rng, a.AnswerTokens)},
-		})
+		s.Turns = append(s.Turns, a.turn(rng))
 	}
 	return s
+}
+
+func (a Agents) turn(rng *rand.Rand) Turn {
+	return Turn{
+		Think:  a.think(rng),
+		Added:  []Segment{{rng.Uint64(), User, lognormal(rng, a.AddedTokens)}},
+		Answer: Segment{rng.Uint64(), Assistant, lognormal(rng, a.AnswerTokens)},
+	}
 }
 
 func (a Agents) long(rng *rand.Rand) Session {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,6 +25,9 @@ type Coding struct {
 	Ramp time.Duration
 }
 
+// longestThink is the most that a trace may ask for.
+const longestThink = 30 * 24 * time.Hour
+
 type codingLine struct {
 	BlockSize int             `json:"block_size"`
 	Tools     int             `json:"tool_tokens"`
@@ -45,22 +47,23 @@ type codingRequest struct {
 // Sub-agents are left out. A user's first session begins somewhere in its first
 // half, so that contexts of all lengths run side by side from the beginning.
 func (c Coding) Read(from io.Reader, seed uint64) (*Workload, error) {
-	scanner := bufio.NewScanner(from)
-	scanner.Buffer(nil, 256<<20)
 	var all []Session
-	for n := 1; scanner.Scan(); n++ {
+	number := uint64(0)
+	err := eachLine(from, func(raw []byte) error {
+		number++
 		var line codingLine
-		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("reading sessions, line %d: %w", n, err)
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return err
 		}
-		if line.BlockSize < 1 {
-			return nil, fmt.Errorf("reading sessions, line %d: block_size is %d, want at least 1", n, line.BlockSize)
+		if line.BlockSize < 1 || line.BlockSize > longestPrompt {
+			return fmt.Errorf("block_size is %d, want 1 to %d", line.BlockSize, longestPrompt)
 		}
-		if s := c.session(line, uint64(n)); len(s.Turns) > 0 {
+		if s := c.session(line, number); len(s.Turns) > 0 {
 			all = append(all, s)
 		}
-	}
-	if err := scanner.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("reading sessions: %w", err)
 	}
 	if len(all) == 0 {
@@ -90,13 +93,13 @@ func (c Coding) session(line codingLine, number uint64) Session {
 	global := mixed(uint64(line.Tools)<<32 | uint64(line.System))
 	local := mixed(number<<8 | 7)
 	for i, r := range line.Requests {
-		if r.Type == "subagent" || r.In < 1 {
+		if r.Type == "subagent" || r.In < 1 || r.In > longestPrompt {
 			continue
 		}
 		if c.MaxTokens > 0 && r.In+r.Out > c.MaxTokens {
 			break
 		}
-		think := time.Duration(r.Think * float64(time.Second))
+		think := time.Duration(max(0, min(r.Think, longestThink.Seconds())) * float64(time.Second))
 		if c.MaxThink > 0 {
 			think = min(think, c.MaxThink)
 		}
@@ -124,7 +127,7 @@ func codingSegments(r codingRequest, size, shared int, global, local uint64) []S
 	left := r.In
 	block := 0
 	for _, run := range r.Runs {
-		first, count := run[0], int(run[1])
+		first, count := run[0], int(min(run[1], uint64(left/size+1)))
 		common := max(0, min(count, shared-block))
 		n := min(left, common*size)
 		add(global+uint64(block*size), n)

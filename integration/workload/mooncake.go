@@ -1,10 +1,11 @@
 package workload
 
 import (
-	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 )
@@ -17,7 +18,7 @@ type Mooncake struct {
 	// BlockTokens is the size of a trace block, 512 when it is 0.
 	BlockTokens int
 	// Bucket is the step to which arrival times were rounded down; requests of
-	// one step are spread evenly over it.
+	// one step are spread evenly over it. Guess finds it in the trace.
 	Bucket time.Duration
 	// Speed divides all arrival times, which multiplies the load; 0 is 1.
 	Speed float64
@@ -26,6 +27,10 @@ type Mooncake struct {
 	// MaxTokens leaves out requests that are longer, answer included; 0 is no limit.
 	MaxTokens int
 }
+
+// Guess stands for the smallest step between arrival times, if most requests share
+// theirs with others.
+const Guess time.Duration = -1
 
 type mooncakeLine struct {
 	Timestamp float64  `json:"timestamp"`
@@ -64,41 +69,43 @@ func (m Mooncake) Read(from io.Reader) (*Workload, error) {
 }
 
 func (m Mooncake) lines(from io.Reader) ([]mooncakeLine, error) {
-	scanner := bufio.NewScanner(from)
-	scanner.Buffer(nil, 64<<20)
 	var lines []mooncakeLine
-	for n := 1; scanner.Scan(); n++ {
-		if len(scanner.Bytes()) == 0 {
-			continue
-		}
+	err := eachLine(from, func(raw []byte) error {
 		var line mooncakeLine
-		if err := json.Unmarshal(scanner.Bytes(), &line); err != nil {
-			return nil, fmt.Errorf("reading trace, line %d: %w", n, err)
+		if err := json.Unmarshal(raw, &line); err != nil {
+			return err
+		}
+		if err := checkTimestamp(line.Timestamp); err != nil {
+			return err
 		}
 		if most := len(line.HashIDs) * m.blockTokens(); line.Input < 1 || line.Input > most {
-			return nil, fmt.Errorf("reading trace, line %d: input_length is %d, want 1 to %d for %d hash_ids",
-				n, line.Input, most, len(line.HashIDs))
+			return fmt.Errorf("input_length is %d, want 1 to %d for %d hash_ids", line.Input, most, len(line.HashIDs))
 		}
 		lines = append(lines, line)
-	}
-	if err := scanner.Err(); err != nil {
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("reading trace: %w", err)
 	}
-	slices.SortStableFunc(lines, func(a, b mooncakeLine) int {
-		switch {
-		case a.Timestamp < b.Timestamp:
-			return -1
-		case a.Timestamp > b.Timestamp:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(lines, func(a, b mooncakeLine) int { return cmp.Compare(a.Timestamp, b.Timestamp) })
 	return lines, nil
+}
+
+// checkTimestamp keeps differences of times within what a Duration can hold.
+func checkTimestamp(milliseconds float64) error {
+	if math.Abs(milliseconds) > 4e12 {
+		return fmt.Errorf("timestamp is %g, want milliseconds", milliseconds)
+	}
+	return nil
 }
 
 // times are the arrival times, equal ones spread over the bucket.
 func (m Mooncake) times(lines []mooncakeLine) []time.Duration {
 	times := make([]time.Duration, len(lines))
+	bucket := m.Bucket
+	if bucket == Guess {
+		bucket = guessBucket(lines)
+	}
 	for i := 0; i < len(lines); {
 		j := i
 		for j < len(lines) && lines[j].Timestamp == lines[i].Timestamp {
@@ -106,11 +113,25 @@ func (m Mooncake) times(lines []mooncakeLine) []time.Duration {
 		}
 		at := time.Duration((lines[i].Timestamp - lines[0].Timestamp) * float64(time.Millisecond))
 		for k := i; k < j; k++ {
-			times[k] = at + m.Bucket*time.Duration(k-i)/time.Duration(j-i)
+			times[k] = at + bucket*time.Duration(k-i)/time.Duration(j-i)
 		}
 		i = j
 	}
 	return times
+}
+
+func guessBucket(lines []mooncakeLine) time.Duration {
+	distinct, least := 1, math.Inf(1)
+	for i := 1; i < len(lines); i++ {
+		if step := lines[i].Timestamp - lines[i-1].Timestamp; step > 0 {
+			distinct++
+			least = min(least, step)
+		}
+	}
+	if 2*distinct > len(lines) || distinct == 1 {
+		return 0
+	}
+	return time.Duration(least * float64(time.Millisecond))
 }
 
 func (m Mooncake) blockTokens() int {

@@ -10,8 +10,10 @@ import (
 // a part of its own.
 type Prompts struct {
 	Name string
-	// Rate is the mean number of requests per second, Poisson, over Duration.
+	// Rate is the number of requests per second, Poisson, over Duration; Pace says
+	// how it changes.
 	Rate     float64
+	Pace     Pace
 	Duration time.Duration
 	// Prefixes is the number of shared prefixes, PrefixTokens the length of each.
 	// Prefix k is chosen with a weight of 1/(k+1)^Skew.
@@ -36,14 +38,10 @@ func (p Prompts) Workload(seed uint64) *Workload {
 	w := &Workload{Name: p.Name}
 	first := rng.Uint64()
 	weights := cumulative(p.Prefixes, p.Skew)
-	for at := p.gap(rng); at < p.Duration; at += p.gap(rng) {
+	p.Pace.arrivals(rng, p.Rate, p.Duration, func(at time.Duration) {
 		w.Sessions = append(w.Sessions, p.session(rng, first, weights, at))
-	}
+	})
 	return w
-}
-
-func (p Prompts) gap(rng *rand.Rand) time.Duration {
-	return time.Duration(rng.ExpFloat64() / p.Rate * float64(time.Second))
 }
 
 func (p Prompts) session(rng *rand.Rand, first uint64, weights []float64, at time.Duration) Session {

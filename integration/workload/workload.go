@@ -28,6 +28,9 @@ type Session struct {
 	Turns  []Turn
 	// Start is when the session begins, where there are no users.
 	Start time.Duration
+	// Client is the same for sessions that are one to their client, as a trace's
+	// requests may be; 0 if this one stands for itself.
+	Client uint64
 }
 
 // Turn is one request and its answer.
@@ -41,6 +44,10 @@ type Turn struct {
 	Added []Segment
 	// Answer is what the model says.
 	Answer Segment
+	// Spawn are sessions that begin together when the answer is there, as those
+	// of sub-agents. What comes after this turn waits until all have ended. Only
+	// virtual time knows them.
+	Spawn []Session
 }
 
 // Roles of segments besides those of chat messages.
@@ -62,10 +69,15 @@ type Segment struct {
 	Tokens int
 }
 
-// Requests is the number of requests in all sessions.
-func (w *Workload) Requests() (n int) {
-	for _, s := range w.Sessions {
-		n += len(s.Turns)
+// Requests is the number of requests in all sessions, spawned ones included.
+func (w *Workload) Requests() int { return requests(w.Sessions) }
+
+func requests(sessions []Session) (n int) {
+	for i := range sessions {
+		n += len(sessions[i].Turns)
+		for k := range sessions[i].Turns {
+			n += requests(sessions[i].Turns[k].Spawn)
+		}
 	}
 	return n
 }

@@ -1,0 +1,91 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/integration/fleet"
+)
+
+// results is a file of a study's runs: a line that says what they have in common,
+// then one for each, in JSON.
+type results struct {
+	file  *os.File
+	known []fleet.Row
+}
+
+// common is what must be the same for all runs of a file.
+type common struct {
+	Replicas int     `json:"replicas"`
+	Duration float64 `json:"duration_s"`
+}
+
+// openResults opens a file of runs, or makes it. What a run that was interrupted
+// left of a last line is cut off.
+func openResults(path string, replicas int, duration time.Duration) (*results, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644) //nolint:gosec // figures are no secret
+	if err != nil {
+		return nil, fmt.Errorf("opening results: %w", err)
+	}
+	r := &results{file: file}
+	if err := r.read(common{replicas, duration.Seconds()}); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("reading results in %s: %w", path, err)
+	}
+	return r, nil
+}
+
+func (r *results) read(want common) error {
+	text, err := io.ReadAll(r.file)
+	if err != nil {
+		return err
+	}
+	text = text[:bytes.LastIndexByte(text, '\n')+1]
+	if err := errors.Join(r.file.Truncate(int64(len(text))), seek(r.file, len(text))); err != nil {
+		return err
+	}
+	if len(text) == 0 {
+		return r.line(want)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	var have common
+	if err := decoder.Decode(&have); err != nil {
+		return err
+	}
+	if have != want {
+		return fmt.Errorf("they are of %d replicas over %g s, not of %d over %g s",
+			have.Replicas, have.Duration, want.Replicas, want.Duration)
+	}
+	for decoder.More() {
+		var row fleet.Row
+		if err := decoder.Decode(&row); err != nil {
+			return err
+		}
+		r.known = append(r.known, row)
+	}
+	return nil
+}
+
+func seek(file *os.File, to int) error {
+	_, err := file.Seek(int64(to), io.SeekStart)
+	return err
+}
+
+// add appends a run.
+func (r *results) add(row fleet.Row) error { return r.line(row) }
+
+func (r *results) line(value any) error {
+	text, err := json.Marshal(value)
+	if err == nil {
+		_, err = r.file.Write(append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("writing results: %w", err)
+	}
+	return nil
+}

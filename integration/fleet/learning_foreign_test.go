@@ -1,0 +1,74 @@
+package fleet
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Half of the traffic reaches the replicas past the router. What that costs
+// depends on how unevenly the foreign work comes: where all requests are alike,
+// not even perfect knowledge of the queues gains anything.
+func TestLearningForeignTraffic(t *testing.T) {
+	cells := []struct {
+		workload string
+		load     float64
+		most     float64
+	}{
+		{"150-prefixes", 0.6, 1 / 1.15},
+		{"documents", 0.7, 1 / 1.15},
+		{"no-reuse", 0.8, 1.02},
+		{"zipf-small-caches", 0.6, 1.02},
+		{"documents", 0.6, 1.02},
+		{"tool-heavy", 0.6, 1.02},
+	}
+	if !*learning {
+		cells = cells[:1]
+	}
+	for _, c := range cells {
+		what := fmt.Sprintf("%s at %g", c.workload, c.load)
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			learnForeign(t, c.workload, c.load, what, c.most)
+		})
+	}
+}
+
+func learnForeign(t *testing.T, name string, load float64, what string, most float64) {
+	var gain, spread figures
+	for _, seed := range learningSeeds() {
+		o := scenario(t, name, load, seed, 5*time.Minute)
+		o.Foreign = 0.5
+		blind := RouterVisible
+		blind.Metrics = 0
+		seeing := runOwn(t, o, seed)
+		o.Knowledge = &blind
+		gain = append(gain, Mean(seeing.TTFT)/Mean(runOwn(t, o, seed).TTFT))
+		spread = append(spread, busiest(seeing))
+	}
+	bar(t, what+": mean TTFT with metrics, without = 1", gain.geometric(), compared(most))
+	bar(t, what+": busy time of the busiest replica, mean = 1", spread.mean(), 1.20)
+}
+
+func runOwn(t *testing.T, o Options, seed uint64) *Result {
+	t.Helper()
+	router, err := NewRouter(OwnPolicy, o.Replicas, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := Run(o, router)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// busiest is the longest busy time of a replica, over the mean.
+func busiest(r *Result) float64 {
+	sum := time.Duration(0)
+	for _, busy := range r.Busy {
+		sum += busy
+	}
+	return float64(slices.Max(r.Busy)) * float64(len(r.Busy)) / float64(sum)
+}
