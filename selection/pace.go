@@ -6,6 +6,8 @@ const (
 	// pacePrior is for how many observations of a replica's own the fleet's
 	// pace counts.
 	pacePrior = 4
+	// paceNoise is by what factor the paces of equal replicas seem to differ.
+	paceNoise = 1.1
 	// paceOutlier is how many times longer than expected one observation may
 	// count as.
 	paceOutlier = 8
@@ -45,13 +47,23 @@ func (p *pace) factor(usual, typical float64) float64 {
 // maxPace bounds what is believed of a replica or a fleet.
 const maxPace = 1000
 
-// among is the pace of one replica of a fleet.
+// among is the pace of one replica of a fleet: the fleet's, but for what it
+// differs by beyond noise. Replicas that are alike must not be told apart by
+// chance, or prompts leave the caches that hold them.
 func (p *pace) among(fleet *pace) float64 {
 	if fleet.count == 0 {
 		return 1
 	}
 	typical := fleet.expected / fleet.count
-	return p.factor(fleet.factor(1, typical), typical)
+	usual := fleet.factor(1, typical)
+	switch ratio := p.factor(usual, typical) / usual; {
+	case ratio > paceNoise:
+		return usual * ratio / paceNoise
+	case ratio < 1/paceNoise:
+		return usual * ratio * paceNoise
+	default:
+		return usual
+	}
 }
 
 // paces are how fast a replica, or a fleet, prefills and decodes.

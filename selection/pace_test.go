@@ -52,7 +52,7 @@ func TestPaceIsTheFleetsAtFirst(t *testing.T) {
 	for range 30 {
 		own.observe(1, 1, 5)
 	}
-	if got := own.among(&fleet); got > 1.6 {
+	if got := own.among(&fleet); got > 1.8 {
 		t.Errorf("pace is %g after 30 observations of 1", got)
 	}
 }
