@@ -19,7 +19,7 @@ func TestExamplesLoad(t *testing.T) {
 	t.Setenv("XDG_DATA_HOME", t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	files, err := filepath.Glob("*.Caddyfile")
-	if err != nil || len(files) < 8 {
+	if err != nil || len(files) < 9 {
 		t.Fatalf("found %d examples, error %v", len(files), err)
 	}
 	for _, file := range files {

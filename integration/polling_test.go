@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -22,8 +21,22 @@ import (
 // often asks replicas for their load as often as tests like it.
 const often = "load_interval 20ms"
 
-// loadOf returns what the policy has heard of a replica's load.
-func loadOf(address string) health.Status { return module.LoadStatuses()["default"][address] }
+// loadOf returns what the running policies have heard of a replica's load, with a
+// report of nothing if they have not.
+func loadOf(address string) module.LoadStatus {
+	load := module.LoadStatus{}
+	for _, state := range module.Statuses() {
+		for _, r := range state.Replicas {
+			if r.Replica == address && r.Load != nil {
+				load = *r.Load
+			}
+		}
+	}
+	if load.Report == nil {
+		load.Report = new(health.Report)
+	}
+	return load
+}
 
 func await(t *testing.T, what string, condition func() bool) {
 	t.Helper()
@@ -235,9 +248,9 @@ func TestHealthEvents(t *testing.T) {
 func TestPolicyOfAnotherNameHearsForItself(t *testing.T) {
 	r := newRig(t, 1, small(), often+"\nname apart", "")
 	address := r.engines[0].Addr()
-	await(t, "a report", func() bool { return !module.LoadStatuses()["apart"][address].Report.At.IsZero() })
-	if names := fmt.Sprint(module.LoadStatuses()); strings.Contains(names, "default") {
-		t.Errorf("states are %s", names)
+	awaitReport(t, address)
+	if states := module.Statuses(); len(states) != 1 || states[0].Name != "apart" || states[0].Policies != 1 {
+		t.Errorf("states are %+v", states)
 	}
 }
 

@@ -64,8 +64,8 @@ func TestValidatingSendsNothing(t *testing.T) {
 	if n := asked.Load(); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
-	if statuses := LoadStatuses(); len(statuses) != 0 {
-		t.Errorf("after validation there is %v", statuses)
+	if states := runningStates(); len(states) != 0 {
+		t.Errorf("after validation there is %v", states)
 	}
 }
 
@@ -86,8 +86,8 @@ func TestPollsEndWithTheConfiguration(t *testing.T) {
 	if later := asked.Load(); later != n {
 		t.Errorf("%d requests were sent after the end", later-n)
 	}
-	if statuses := LoadStatuses(); len(statuses) != 0 {
-		t.Errorf("after the end there is %v", statuses)
+	if states := runningStates(); len(states) != 0 {
+		t.Errorf("after the end there is %v", states)
 	}
 }
 

@@ -2,20 +2,9 @@ package module
 
 import "github.com/seed5db0839e/caddy-cache-aware/health"
 
-// LoadStatuses tells what the replicas of all running policies say of their
-// load, by the policies' name and the replicas' dial address. A replica that
-// never answered has a Status too, and one that is not asked has none.
-func LoadStatuses() map[string]map[string]health.Status {
-	all := make(map[string]map[string]health.Status)
-	states.Range(func(name, value any) bool {
-		all[name.(string)] = value.(*state).loadStatuses()
-		return true
-	})
-	return all
-}
-
 // loadStatuses tells what the replicas say of their load, by dial address. Of
-// several policies that ask the same replica, the best informed counts.
+// several policies that ask the same replica, the best informed counts. A replica
+// that never answered has a status too, and one that is not asked has none.
 func (s *state) loadStatuses() map[string]health.Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()

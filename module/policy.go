@@ -64,9 +64,11 @@ type CacheAware struct {
 	// 10ms. Default: 1s.
 	LoadInterval *caddy.Duration `json:"load_interval,omitempty"`
 
-	// The size of one replica's KV cache in tokens. 0 means automatic: 400,000,
+	// The size of one replica's KV cache in tokens, for replicas that do not tell
+	// it or tell it wrong. 0 means automatic: what the replica tells, or 400,000,
 	// which is about an 8B model on one 80 GB GPU. A size that is wrong by a
-	// factor of two costs time to first token. Default: 0.
+	// factor of two costs time to first token until answers have corrected it.
+	// Default: 0.
 	CacheCapacity int `json:"cache_capacity,omitempty"`
 
 	// How many bytes the index of cached prefixes may take. When it is too

@@ -9,6 +9,9 @@ const (
 	// decodeWeight is what a second of decoding counts against a second of
 	// waiting for the first token.
 	decodeWeight = 0.3
+	// queuedWeight is for how many requests each one counts that has no first
+	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
+	queuedWeight = 3
 	// regretLimit and utilisationLimit keep the two shares whose price goes to
 	// infinity near 1 away from it.
 	regretLimit      = 0.8
@@ -23,7 +26,7 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.3*decode
-//	factor = 1/(1-r) + queued + 2*lambda*(wait+prefill)/(1-rho) + 0.3*running
+//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.3*running
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that are asked for again: an uncached token evicts another one,
@@ -76,6 +79,6 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	regret := min(f.residency.Regret(r.slot), regretLimit)
-	later := 2 * mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	return 1/(1-regret) + float64(r.ledger.queued) + min(later, queueingLimit) + decodeWeight*float64(sequences)
+	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
+	return 1/(1-regret) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) + decodeWeight*float64(sequences)
 }

@@ -60,6 +60,7 @@ func newBoard(rule rule, profiles []engine.Profile, seed uint64) *board {
 }
 
 func (b *board) Choose(now time.Duration, r *Request, candidates []int) int {
+	r.estimate(usual)
 	b.residency.Match(r.Blocks, b.held)
 	chosen := b.rule(b, now, r, candidates)
 	t := &b.replicas[chosen]

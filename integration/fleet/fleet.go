@@ -73,7 +73,11 @@ type Event struct {
 // options give the same requests at the same times to every router, except
 // that in closed loops a turn waits for the answer before it.
 func Run(o Options, router Router) (*Result, error) {
-	f := newFleet(o, router)
+	return newFleet(o, router).all()
+}
+
+// all runs until nothing is left to happen.
+func (f *run) all() (*Result, error) {
 	for {
 		next, kind := f.next()
 		if next == engine.Never {
@@ -285,7 +289,7 @@ func (f *run) finish(at time.Duration, r *Request) {
 	if r.foreign {
 		return
 	}
-	r.telling = f.knowing.Usage
+	r.telling, r.dialect = f.knowing.Usage, f.options.Replicas[r.Replica].Dialect
 	f.router.End(at, r)
 	f.result.add(r)
 	if f.options.watch.ended != nil {

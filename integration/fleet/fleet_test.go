@@ -120,6 +120,7 @@ func TestKeysAgreeWithTranscripts(t *testing.T) {
 				t.Fatalf("session %d: prompt %d cached %d, transcript has %d and %d",
 					i, r.Prompt, r.Cached(), want.Prompt, want.Cached)
 			}
+			r.estimate(usual)
 			if last := r.Blocks[len(r.Blocks)-1]; int(last.Tokens) != r.Estimated {
 				t.Fatalf("text blocks end at %d, prompt is taken to have %d", last.Tokens, r.Estimated)
 			}
@@ -139,14 +140,14 @@ func TestTextBlocksExtend(t *testing.T) {
 	h := newHistory(&w.Sessions[0])
 	before := h.next(16)
 	for r := h.next(16); r != nil; r = h.next(16) {
-		n := len(before.Blocks)
+		n := len(before.Texts)
 		if n > 120 {
 			break // prompts' ends are not always cuts any more
 		}
-		if !reflect.DeepEqual(r.Blocks[:n], before.Blocks) {
+		if !reflect.DeepEqual(r.Texts[:n], before.Texts) {
 			t.Fatal("the next turn does not begin with the blocks of the one before")
 		}
-		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Blocks[n].Reply {
+		if answer := before.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth && !r.Texts[n].Reply {
 			t.Fatal("the block after the prompt's end is not the reply's")
 		}
 		before = r

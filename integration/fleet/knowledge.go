@@ -11,8 +11,8 @@ import (
 // placements and the times at which answers begin and end. The zero value is
 // nothing.
 type Knowledge struct {
-	// Usage lets answers tell how many tokens the prompt had and how many of
-	// them were cached.
+	// Usage lets answers tell what the engine can: how many tokens the prompt
+	// had, how many of them were cached, how long it was computed.
 	Usage bool
 	// Metrics is the interval at which every replica is asked for its metrics;
 	// 0 for never. Phases differ, and intervals are jittered by a tenth.

@@ -112,6 +112,12 @@ func TestUsageAndMetricsCanBeOff(t *testing.T) {
 			t.Fatalf("usage %+v, want the output's length alone", usage)
 		}
 	}
+	ollama, _ := listen(t, Options{Replicas: replicas(4, engine.Ollama.Slowed(0.02))})
+	for _, usage := range ollama.usage {
+		if usage.Checked || usage.Prefill == 0 || usage.Prompt < 3000 {
+			t.Fatalf("usage %+v, want the prompt's length and time", usage)
+		}
+	}
 	l, _ = listen(t, Options{})
 	for _, usage := range l.usage {
 		if !usage.Checked || usage.Prompt < 3000 {

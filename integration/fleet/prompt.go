@@ -83,7 +83,7 @@ func (h *history) next(blockSize int) *Request {
 	for _, s := range h.spans {
 		r.Prompt += s.tokens
 	}
-	r.Blocks, r.Estimated = textBlocks(h.spans)
+	r.Texts, r.Text = textBlocks(h.spans)
 	r.sequence = engine.Request{
 		Prompt: r.Prompt,
 		Output: turn.Answer.Tokens,

@@ -7,12 +7,15 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
 	"github.com/seed5db0839e/caddy-cache-aware/selection"
+	"github.com/seed5db0839e/caddy-cache-aware/tokenizer"
 )
 
 // Request is one request on its way through the fleet.
 type Request struct {
-	// Blocks and Estimated, its length in tokens by the length of its text, are
-	// what a router can see.
+	// Texts, and Text for the whole of it, are what a router can see. It makes
+	// Blocks of them and takes the prompt to have Estimated tokens.
+	Texts     []tokenizer.Block
+	Text      tokenizer.Text
 	Blocks    []selection.Block
 	Estimated int
 	// Prompt is its length in tokens.
@@ -31,19 +34,27 @@ type Request struct {
 	history  *history
 	user     int
 	foreign  bool // went past the router
-	telling  bool // the answer tells of cached tokens
-	placed   any  // the router's own
+	telling  bool // the answer tells what the engine's dialect does
+	dialect  engine.Dialect
+	placed   any // the router's own
 }
 
 // Cached is how many tokens of the prompt the replica found in its cache. It is
 // known with the answer's end.
 func (r *Request) Cached() int { return r.sequence.Cached }
 
-// Usage is what the answer said of itself.
+// Usage is what the answer said of itself, which depends on the engine.
 func (r *Request) Usage() selection.Usage {
 	usage := selection.Usage{Output: r.Turn.Answer.Tokens}
-	if r.telling {
-		usage.Prompt, usage.Cached, usage.Checked = r.Prompt, r.Cached(), true
+	if !r.telling {
+		return usage
+	}
+	usage.Prompt = r.Prompt
+	if r.dialect == engine.VLLMPages || r.dialect == engine.LlamaCppPages {
+		usage.Cached, usage.Checked = r.Cached(), true
+	}
+	if r.dialect == engine.LlamaCppPages || r.dialect == engine.OllamaPages {
+		usage.Prefill = (r.sequence.FirstToken - r.sequence.Admitted).Seconds()
 	}
 	return usage
 }
@@ -66,9 +77,13 @@ type Router interface {
 // origin is the time that virtual time counts from.
 var origin = time.Unix(1_700_000_000, 0)
 
+// model is what all requests ask for.
+const model = "m"
+
 // cacheAware is the policy itself.
 type cacheAware struct {
 	fleet     *selection.Fleet
+	ratios    tokenizer.Ratios
 	profiles  []engine.Profile
 	addresses []string
 	buffer    []string
@@ -108,8 +123,9 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 	for _, i := range candidates {
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
+	r.estimate(c.ratios.Of(model))
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
-		Model: "m", Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
+		Model: model, Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)
 	r.placed = b
 	r.Promised = int(float64(b.Estimate.Matched) * float64(r.Prompt) / float64(max(1, r.Estimated)))
@@ -126,7 +142,11 @@ func (c *cacheAware) FirstToken(now time.Duration, r *Request) {
 }
 
 func (c *cacheAware) End(now time.Duration, r *Request) {
-	r.placed.(*selection.Booking).End(origin.Add(now), r.Usage())
+	usage := r.Usage()
+	if usage.Prompt > 0 {
+		c.ratios.Learn(model, r.Text, usage.Prompt)
+	}
+	r.placed.(*selection.Booking).End(origin.Add(now), usage)
 }
 
 func (c *cacheAware) Fail(now time.Duration, r *Request) {
