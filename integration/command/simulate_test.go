@@ -175,6 +175,17 @@ func TestUsualPoliciesAreKnown(t *testing.T) {
 	}
 }
 
+func TestTimesAreReadable(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		134 * time.Millisecond: "0.134s", 8*time.Second + 1: "8s", 90 * time.Second: "1m30s",
+		time.Minute: "1m", time.Hour: "1h", 3537*time.Second + 1: "58m57s",
+	} {
+		if got := about(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
 func TestBarShowsEachPercentOnce(t *testing.T) {
 	var out bytes.Buffer
 	b := &bar{out: &out, terminal: true, begin: time.Now().Add(-10 * time.Second), shown: -1}
