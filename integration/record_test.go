@@ -16,6 +16,7 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/fleet"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/load"
+	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
@@ -153,6 +154,37 @@ func TestRecordingOutlivesReloads(t *testing.T) {
 	lines, err := os.ReadFile(file)
 	if err != nil || bytes.Count(lines, []byte("\n")) != 3 {
 		t.Errorf("%d lines, error %v:\n%s", bytes.Count(lines, []byte("\n")), err, lines)
+	}
+}
+
+// A recording ends by itself with its duration, or with Caddy.
+func TestRecordingEndsByItself(t *testing.T) {
+	r := newAdminRigOf(t, 1, engine.Options{Profile: engine.H100x8B}, "")
+	for _, c := range []struct {
+		name, duration string
+		end            func()
+		message        string
+	}{
+		{"duration", "200ms", func() {}, "0 requests in 0s: "},
+		{"policy gone", "0s", func() {
+			if _, err := proxy.Start(proxy.Options{Address: r.address, Site: "respond ok", Admin: r.admin}); err != nil {
+				t.Error(err)
+			}
+		}, "ended by Caddy"},
+	} {
+		told, telling := io.Pipe()
+		cmd := module.RecordCommand()
+		cmd.SetArgs([]string{filepath.Join(t.TempDir(), "a.jsonl"), "--address", r.admin, "--duration", c.duration})
+		cmd.SetErr(telling)
+		go func() { telling.CloseWithError(cmd.Execute()) }()
+		lines := bufio.NewReader(told)
+		if begin, err := lines.ReadString('\n'); err != nil {
+			t.Fatalf("%s: it tells %q, error %v", c.name, begin, err)
+		}
+		c.end()
+		if end, err := io.ReadAll(lines); err != nil || !strings.Contains(string(end), c.message) {
+			t.Errorf("%s: it tells %q, error %v, want %q", c.name, end, err, c.message)
+		}
 	}
 }
 

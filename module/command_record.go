@@ -77,7 +77,9 @@ func (c adminClient) record(ctx context.Context, path string, query url.Values, 
 	}
 	defer response.Body.Close()
 	defer context.AfterFunc(ctx, func() { response.Body.Close() })()
-	copied := recordingCopy{file: file, progress: newStatusLine(progress), path: path, begin: time.Now()}
+	copied := recordingCopy{
+		file: file, progress: newStatusLine(progress), path: path, begin: time.Now(), limited: query.Has("duration"),
+	}
 	err = copied.run(ctx, response.Body)
 	return errors.Join(err, file.Close())
 }
@@ -88,6 +90,7 @@ type recordingCopy struct {
 	progress       *statusLine
 	path           string
 	begin          time.Time
+	limited        bool // it ends by itself
 	requests, left int64
 }
 
@@ -108,10 +111,15 @@ func (c *recordingCopy) run(ctx context.Context, from io.Reader) error {
 		c.left += leftOut(line)
 		c.progress.show(c.summary())
 	}
-	c.progress.end(c.summary())
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
+	switch {
+	case ctx.Err() != nil || errors.Is(err, io.EOF) && c.limited:
+		c.progress.end(c.summary())
+		return nil
+	case errors.Is(err, io.EOF):
+		c.progress.end(c.summary() + ", ended by Caddy: the policy is gone")
 		return nil
 	}
+	c.progress.end(c.summary())
 	return fmt.Errorf("reading recording: %w", err)
 }
 

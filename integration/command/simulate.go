@@ -273,8 +273,11 @@ func checkPolicies(policies []string) error {
 
 // about writes a duration without its zero parts.
 func about(d time.Duration) string {
+	if d < time.Minute {
+		return fmt.Sprintf("%.3gs", d.Seconds())
+	}
 	text := d.Round(time.Second).String()
-	if d%time.Minute == 0 && d > 0 {
+	if d%time.Minute == 0 {
 		text = strings.TrimSuffix(text, "0s")
 		if d%time.Hour == 0 {
 			text = strings.TrimSuffix(text, "0m")

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/fleet"
 )
@@ -171,5 +172,36 @@ func TestSimulateRejectsNonsense(t *testing.T) {
 func TestUsualPoliciesAreKnown(t *testing.T) {
 	if err := checkPolicies(usualPolicies); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestTimesAreReadable(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		134 * time.Millisecond: "0.134s", 8*time.Second + 1: "8s", 90 * time.Second: "1m30s",
+		time.Minute: "1m", time.Hour: "1h", 3537*time.Second + 1: "58m57s",
+	} {
+		if got := about(d); got != want {
+			t.Errorf("%v is written %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestBarShowsEachPercentOnce(t *testing.T) {
+	var out bytes.Buffer
+	b := &bar{out: &out, terminal: true, begin: time.Now().Add(-10 * time.Second), shown: -1}
+	for _, share := range []float64{0.1, 0.1001, 0.5, 0.5} {
+		b.show(share)
+	}
+	b.end()
+	if got := out.String(); got != "\r 10 %, about 1m30s left \r 50 %, about 10s left \r\x1b[K" {
+		t.Errorf("%q", got)
+	}
+	var silent bytes.Buffer
+	elsewhere := newBar(&silent)
+	elsewhere.begin = b.begin
+	elsewhere.show(0.5)
+	elsewhere.end()
+	if silent.Len() > 0 {
+		t.Errorf("%q where there is no terminal", silent.String())
 	}
 }

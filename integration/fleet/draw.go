@@ -103,7 +103,7 @@ func (d Draw) pace(w *workload.Workload) time.Duration {
 	if own := w.Rate(); d.Rate > 0 && own > 0 {
 		w.Hasten(d.Rate / own)
 	}
-	end := w.End() + 1
+	end := max(w.End()+1, time.Second)
 	return min(cmp.Or(d.Duration, end), end)
 }
 

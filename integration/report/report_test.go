@@ -109,6 +109,29 @@ func TestEmptyOutcomeIsShown(t *testing.T) {
 	write(t, Report{})
 }
 
+func TestManyReplicasAreShownAsABand(t *testing.T) {
+	series := &fleet.Series{Step: time.Second, PromptTokens: []int{5, 5}, CachedTokens: []int{1, 2}}
+	for i := range mostLines + 1 {
+		series.InFlight = append(series.InFlight, []float64{float64(i), 3})
+	}
+	r := Report{Until: 2 * time.Second, Outcomes: []fleet.Outcome{
+		{Row: fleet.Row{Policy: "cache_aware"}, Result: &fleet.Result{}, Series: series},
+		{Row: fleet.Row{Policy: fleet.PooledLRU}, Result: &fleet.Result{}, Series: &fleet.Series{
+			Step: time.Second, PromptTokens: []int{5, 5}, CachedTokens: []int{5, 5},
+		}},
+	}}
+	text := write(t, r)
+	if strings.Contains(text, ": replica 1<") || strings.Contains(text, "thin line") {
+		t.Error("each replica has a line")
+	}
+	if !strings.Contains(text, "least to most of all replicas") {
+		t.Error("there is no band")
+	}
+	if n := strings.Count(text, `<svg class="plot`); n != 3 {
+		t.Errorf("%d plots, want 3: a bound has no replicas", n)
+	}
+}
+
 func TestTableMarksTheBest(t *testing.T) {
 	outcome := func(policy string, ttft, hits float64) fleet.Outcome {
 		return fleet.Outcome{Row: fleet.Row{Policy: policy, TTFTMean: ttft, HitRate: hits}}
