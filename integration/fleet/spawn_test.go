@@ -79,11 +79,11 @@ func TestSubagentsBeginWithTheParentsConversation(t *testing.T) {
 		for r := parent.next(16); r != nil; r = parent.next(16) {
 			for i := range r.Turn.Spawn {
 				child := newHistory(&r.Turn.Spawn[i]).next(16)
-				n := len(r.Blocks)
-				if !reflect.DeepEqual(child.Blocks[:n], r.Blocks) {
+				n := len(r.Texts)
+				if !reflect.DeepEqual(child.Texts[:n], r.Texts) {
 					t.Fatal("a sub-agent's prompt does not begin with its parent's")
 				}
-				if answer := r.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth+smallTail && !child.Blocks[n].Reply {
+				if answer := r.Turn.Answer.Tokens; answer > r.Prompt/tailGrowth+smallTail && !child.Texts[n].Reply {
 					t.Fatal("what follows on the parent's prompt is not its answer")
 				}
 				full := (r.Prompt + r.Turn.Answer.Tokens) / 16
