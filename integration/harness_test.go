@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -203,14 +204,20 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 	return a
 }
 
-// do makes a request, again if a reload has reset its connection.
+// do makes a request, again if reloads have reset its connection.
 func (r *rig) do(request *http.Request) (*http.Response, error) {
 	response, err := client.Do(request)
-	if r.reloads && errors.Is(err, syscall.ECONNRESET) {
+	for tries := 0; r.reloads && tries < 5 && isReset(err); tries++ {
 		request.Body, _ = request.GetBody()
 		response, err = client.Do(request)
 	}
 	return response, err
+}
+
+// isReset tells a connection that was reset. Reading and writing go on side by
+// side: when one has met the reset, the other finds the connection ended or closed.
+func isReset(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
 func (a *answer) read(body io.Reader, silent bool) {

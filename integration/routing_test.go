@@ -75,7 +75,8 @@ func TestBurstOfOnePromptSpreadsAndThenFollowsTheHolders(t *testing.T) {
 	}
 	r.awaitEmptyLedgers()
 	after := r.send(t.Context(), c)
-	if holders[after.Replica] == 0 || after.Reason != "prefix" || after.Cached < after.Prompt/2 {
+	// All replicas hold the prompt, and some may be trusted less after the burst.
+	if holders[after.Replica] == 0 || after.Matched == 0 || after.Cached < after.Prompt/2 {
 		t.Errorf("the next one went to %s for %s and found %d tokens; holders: %v", after.Replica, after.Reason, after.Cached, holders)
 	}
 }
