@@ -106,12 +106,12 @@ func (f *Fleet) prefillPace(r *replica) float64 {
 	if r.pinned {
 		return 1
 	}
-	return r.paces.prefill.among(&f.paces.prefill)
+	return r.paces.prefill.among(&f.paces.prefill, leastPrefill)
 }
 
 func (f *Fleet) decodePace(r *replica) float64 {
 	if r.pinned {
 		return 1
 	}
-	return r.paces.decode.among(&f.paces.decode)
+	return r.paces.decode.among(&f.paces.decode, leastDecode)
 }

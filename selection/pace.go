@@ -8,6 +8,9 @@ const (
 	pacePrior = 4
 	// paceNoise is by what factor the paces of equal replicas seem to differ.
 	paceNoise = 1.1
+	// leastPrefill and leastDecode are how much work in seconds at the usual
+	// speed an observation must be about to count in full.
+	leastPrefill, leastDecode = 0.02, 0.5
 	// paceOutlier is how many times longer than expected one observation may
 	// count as.
 	paceOutlier = 8
@@ -50,11 +53,12 @@ const maxPace = 1000
 // among is the pace of one replica of a fleet: the fleet's, but for what it
 // differs by beyond noise. Replicas that are alike must not be told apart by
 // chance, or prompts leave the caches that hold them.
-func (p *pace) among(fleet *pace) float64 {
+// Work of less than least seconds tells little, since its time is mostly chance.
+func (p *pace) among(fleet *pace, least float64) float64 {
 	if fleet.count == 0 {
 		return 1
 	}
-	typical := fleet.expected / fleet.count
+	typical := max(fleet.expected/fleet.count, least)
 	usual := fleet.factor(1, typical)
 	switch ratio := p.factor(usual, typical) / usual; {
 	case ratio > paceNoise:

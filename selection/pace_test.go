@@ -46,13 +46,13 @@ func TestPaceIsTheFleetsAtFirst(t *testing.T) {
 	for range 200 {
 		fleet.observe(5, 1, 1)
 	}
-	if got := own.among(&fleet); math.Abs(got-5) > 0.3 {
+	if got := own.among(&fleet, 1); math.Abs(got-5) > 0.3 {
 		t.Errorf("pace of a newcomer is %g, want the fleet's 5", got)
 	}
 	for range 30 {
 		own.observe(1, 1, 5)
 	}
-	if got := own.among(&fleet); got > 1.8 {
+	if got := own.among(&fleet, 1); got > 1.8 {
 		t.Errorf("pace is %g after 30 observations of 1", got)
 	}
 }
