@@ -132,13 +132,14 @@ var codedExchanges = map[string]exchange{
 	"gzip bomb":    coded("gzip", encode("gzip", strings.Repeat(" ", 8<<20))),
 	"zstd bomb":    coded("zstd", encode("zstd", strings.Repeat(" ", 8<<20))),
 	"br bomb":      coded("br", encode("br", strings.Repeat(" ", 8<<20))),
-	"audio":        uploadedFile("audio.wav", 40_000),
-	"long audio":   uploadedFile("audio.wav", 300_000),
+	"audio":        uploadedFile("/v1/audio/transcriptions", "audio.wav", 40_000),
+	"long audio":   uploadedFile("/v1/audio/transcriptions", "audio.wav", 300_000),
+	"form, image":  uploadedFile("/v1/images/edits", "image.png", 40_000),
 	"image":        {path: "/v1/images/variations", body: "\x89PNG\r\n\x1a\n" + strings.Repeat("\x01\xfe", 3000), change: setHeader("Content-Type", "image/png")},
 }
 
 // uploadedFile is a form with a file, as transcriptions are asked for.
-func uploadedFile(name string, size int) exchange {
+func uploadedFile(path, name string, size int) exchange {
 	var body bytes.Buffer
 	form := multipart.NewWriter(&body)
 	_ = form.SetBoundary("boundary") // valid
@@ -146,7 +147,7 @@ func uploadedFile(name string, size int) exchange {
 	file, _ := form.CreateFormFile("file", name) // writing to memory does not fail
 	_, _ = io.WriteString(file, strings.Repeat("RIFF", size/4))
 	_ = form.Close()
-	return exchange{path: "/v1/audio/transcriptions", body: body.String(), change: setHeader("Content-Type", form.FormDataContentType())}
+	return exchange{path: path, body: body.String(), change: setHeader("Content-Type", form.FormDataContentType())}
 }
 
 var longExchanges = map[string]exchange{
@@ -163,10 +164,13 @@ var longExchanges = map[string]exchange{
 func maxSize(n int) string { return fmt.Sprintf("request_body {\nmax_size %d\n}", n) }
 
 var proxyExchanges = map[string]exchange{
-	"buffered":              {body: chatBody(20_000), handler: "request_buffers 1MiB"},
-	"buffered, chunked":     {body: chatBody(20_000), chunked: true, handler: "request_buffers 1MiB"},
-	"buffered in part":      {body: chatBody(20_000), handler: "request_buffers 1KiB"},
-	"buffered, over":        {body: chatBody(300_000), chunked: true, handler: "request_buffers 1MiB"},
+	"buffered":          {body: chatBody(20_000), handler: "request_buffers 1MiB"},
+	"buffered, chunked": {body: chatBody(20_000), chunked: true, handler: "request_buffers 1MiB"},
+	"buffered in part":  {body: chatBody(20_000), handler: "request_buffers 1KiB"},
+	"buffered, over":    {body: chatBody(300_000), chunked: true, handler: "request_buffers 1MiB"},
+	"buffered, incremental": {
+		body: chatBody(20_000), handler: "request_buffers 1MiB", change: setHeader("Incremental", "?1"), wantStatus: 501,
+	},
 	"buffered without end":  {body: chatBody(300_000), chunked: true, handler: "request_buffers unlimited"},
 	"max_size kept":         {body: strings.Repeat("x", 2000), site: maxSize(2000)},
 	"max_size kept, chunks": {body: strings.Repeat("x", 2000), chunked: true, site: maxSize(2000)},

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"bufio"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -110,6 +111,7 @@ var rawExchanges = map[string]exchange{
 	"leaves while sending": {raw: leave("POST" + rawHead + "Content-Length: 100000\r\n\r\n" + chatBody(50_000)), wantBroken: true},
 	"leaves, chunked":      {raw: leave("POST" + rawHead + "Transfer-Encoding: chunked\r\n\r\n3e8\r\n" + chatBody(4000)[:1000]), wantBroken: true},
 	"leaves, long":         {raw: leave("POST" + rawHead + "Content-Length: 1000000\r\n\r\n" + chatBody(400_000)), wantBroken: true},
+	"leaves, h2c":          {raw: leaveStream, global: h2c, wantBroken: true},
 	"leaves at once":       {raw: leave("POST" + rawHead + "Content-Length: 1000\r\n\r\n"), wantBroken: true},
 }
 
@@ -160,6 +162,29 @@ func leave(beginning string) func(*testing.T, string) string {
 		_ = connection.Close()
 		return ""
 	}
+}
+
+// leaveStream sends a beginning over HTTP/2 and resets the stream.
+func leaveStream(t *testing.T, address string) string {
+	ctx, cancel := context.WithCancel(t.Context())
+	body, send := io.Pipe()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+"/v1/chat/completions", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set(marker, "1")
+	gone := make(chan error, 1)
+	go func() {
+		_, err := h2cClient(t).RoundTrip(request)
+		gone <- err
+	}()
+	go func() { _, _ = io.WriteString(send, chatBody(50_000)) }() // as much of it as is taken
+	time.Sleep(50 * time.Millisecond)
+	cancel()
+	if err := <-gone; err == nil {
+		t.Error("an answer to half a request")
+	}
+	return ""
 }
 
 // talkWebSocket upgrades a connection and sends a word both ways.

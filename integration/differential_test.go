@@ -44,7 +44,7 @@ type exchange struct {
 // maxPrompt is little, so that short bodies are longer.
 const maxPrompt = 64 << 10
 
-const tested = "cache_aware {\nmax_prompt 64KiB\nsession_header X-Session\nisolate_by {http.request.header.Authorization}\n}"
+const tested = "cache_aware {\nexplain\nmax_prompt 64KiB\nsession_header X-Session\nisolate_by {http.request.header.Authorization}\n}"
 
 // What engines receive, and clients get back, does not depend on the policy.
 func TestEnginesReceiveWhatLeastConnSends(t *testing.T) {

@@ -64,17 +64,31 @@ func TestSessionHeaderStandsInForText(t *testing.T) {
 }
 
 func TestHintsInBodies(t *testing.T) {
-	r := newRig(t, 4, engine.Options{}, "", "")
-	const with = `{"model":"simulated","max_tokens":2,"prompt_cache_key":"k-%d","messages":[{"role":"user","content":"%s"}]}`
-	const without = `{"model":"simulated","prompt_cache_key":"k-%d"}`
-	for i := range 8 {
-		first := r.request("POST", chatPath, fmt.Sprintf(with, i, text(i, 1000)))
-		if a := r.request("POST", chatPath, fmt.Sprintf(without, i)); a.Replica != first.Replica || a.Reason != "hint" {
-			t.Errorf("key %d went to %s for %s, want %s for hint", i, a.Replica, a.Reason, first.Replica)
-		}
-		if a := r.request("POST", chatPath, fmt.Sprintf(without, i*10+100)); a.Reason != "load" {
-			t.Errorf("an unknown key went to %s for %s", a.Replica, a.Reason)
-		}
+	for name, c := range map[string]struct{ path, id, prompt string }{
+		"prompt_cache_key": {chatPath, `"prompt_cache_key":"k-%d"`, `"messages":[{"role":"user","content":"%s"}]`},
+		"of a response":    {responsesPath, `"prompt_cache_key":"k-%d"`, `"input":"%s"`},
+		"user_id":          {"/v1/messages", `"metadata":{"user_id":"k-%d"}`, `"messages":[{"role":"user","content":"%s"}]`},
+		"session_params":   {"/generate", `"session_params":{"id":"k-%d"}`, `"text":"%s"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &rig{t: t}
+			for range 4 {
+				r.others = append(r.others, startSink(t).Listener.Addr().String())
+			}
+			r.start()
+			ask := func(id int, prompt string) answer {
+				return r.request("POST", c.path, fmt.Sprintf(`{"model":"m",`+c.id+prompt+`}`, id))
+			}
+			for i := range 8 {
+				first := ask(i, ","+fmt.Sprintf(c.prompt, text(i, 1000)))
+				if a := ask(i, ""); a.Replica != first.Replica || a.Reason != "hint" {
+					t.Errorf("%d went to %s for %s, want %s for hint", i, a.Replica, a.Reason, first.Replica)
+				}
+				if a := ask(i*10+100, ""); a.Reason != "load" {
+					t.Errorf("an unknown one went to %s for %s", a.Replica, a.Reason)
+				}
+			}
+		})
 	}
 }
 

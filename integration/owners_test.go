@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -61,9 +62,36 @@ func startResponder(t *testing.T, number int) *responder {
 	for _, pattern := range []string{"/v1/responses/{id}", "/v1/responses/{id}/{rest...}", "/v1/conversations/{id}", "/v1/conversations/{id}/{rest...}"} {
 		mux.HandleFunc(pattern, kept)
 	}
-	e.Server = httptest.NewServer(mux)
+	e.Server = httptest.NewServer(compressing(mux))
 	t.Cleanup(e.Close)
 	return e
+}
+
+// compressing compresses the answers to requests with X-Compress.
+func compressing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Compress") == "" {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		compressed := gzip.NewWriter(w)
+		next.ServeHTTP(compressedWriter{w, compressed}, r)
+		_ = compressed.Close()
+	})
+}
+
+// compressedWriter compresses what is written, piece by piece.
+type compressedWriter struct {
+	http.ResponseWriter
+	body *gzip.Writer
+}
+
+func (w compressedWriter) Write(p []byte) (int, error) { return w.body.Write(p) }
+
+func (w compressedWriter) Flush() {
+	_ = w.body.Flush()
+	w.ResponseWriter.(http.Flusher).Flush()
 }
 
 func (e *responder) stream(w http.ResponseWriter, id string) {
@@ -88,9 +116,17 @@ func newResponderRig(t *testing.T, options string) (*rig, []*responder) {
 }
 
 // create asks for a response or conversation and returns its id.
-func (r *rig) create(path, body string) (id string, status int) {
+func (r *rig) create(path, body string, header ...string) (id string, status int) {
 	r.t.Helper()
-	response, err := client.Post("http://"+r.address+path, "application/json", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, "http://"+r.address+path, strings.NewReader(body))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, line := range header {
+		name, value, _ := strings.Cut(line, ": ")
+		request.Header.Set(name, value)
+	}
+	response, err := client.Do(request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -105,19 +141,21 @@ const responsesPath = "/v1/responses"
 
 func TestStoredResponsesAreSoughtWhereTheyAre(t *testing.T) {
 	for name, options := range map[string]string{"default": "", "fallback": "fallback round_robin", "tenants": "isolate_by {http.request.header.X-None}"} {
-		t.Run(name, func(t *testing.T) {
-			r, _ := newResponderRig(t, options)
-			for i := range 12 {
-				id, status := r.create(responsesPath, `{"model":"m","input":"hello"}`)
-				for turn := range 4 {
-					if status != 200 {
-						t.Fatalf("conversation %d, turn %d: status %d", i, turn, status)
+		for _, header := range []string{"Accept: */*", "X-Compress: 1"} {
+			t.Run(name+"/"+header, func(t *testing.T) {
+				r, _ := newResponderRig(t, options)
+				for i := range 12 {
+					id, status := r.create(responsesPath, `{"model":"m","input":"hello"}`, header)
+					for turn := range 4 {
+						if status != 200 {
+							t.Fatalf("conversation %d, turn %d: status %d", i, turn, status)
+						}
+						r.assertKept(id)
+						id, status = r.create(responsesPath, fmt.Sprintf(`{"model":"m","input":"go on","previous_response_id":%q}`, id), header)
 					}
-					r.assertKept(id)
-					id, status = r.create(responsesPath, fmt.Sprintf(`{"model":"m","input":"go on","previous_response_id":%q}`, id))
 				}
-			}
-		})
+			})
+		}
 	}
 }
 
@@ -184,6 +222,16 @@ func TestOwnerThatIsGoneIsReplaced(t *testing.T) {
 	body := fmt.Sprintf(`{"model":"m","input":"go on","previous_response_id":%q}`, id)
 	if a := r.request("POST", responsesPath, body); a.Status != 404 || a.Replica == owner || a.Reason == "owner" {
 		t.Errorf("status %d from %s for %s", a.Status, a.Replica, a.Reason)
+	}
+}
+
+func TestTenantsShareNoResponses(t *testing.T) {
+	r, _ := newResponderRig(t, "isolate_by {http.request.header.Authorization}")
+	id, _ := r.create(responsesPath, `{"model":"m","input":"hello"}`, "Authorization: Bearer a")
+	for tenant, want := range map[string]string{"Bearer a": "owner", "Bearer b": "load", "": "load"} {
+		if a := r.request("GET", responsesPath+"/"+id, "", "Authorization: "+tenant); a.Reason != want {
+			t.Errorf("%q went to %s for %s, want %s", tenant, a.Replica, a.Reason, want)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 )
 
@@ -139,4 +141,68 @@ func (c retryCase) run(t *testing.T, proxy object) int {
 	res := post(t, runCaddy(t, server), body)
 	_, _ = io.Copy(io.Discard, res.Body)
 	return res.StatusCode
+}
+
+// runForgetfulEngine runs an engine that answers one request on each connection
+// and closes it instead of answering the next one. It counts its answers.
+func runForgetfulEngine(t *testing.T, want []byte) (address string, answered *atomic.Int64) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	answered = new(atomic.Int64)
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		in := bufio.NewReader(conn)
+		for first := true; ; first = false {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			if got, err := io.ReadAll(r.Body); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("engine got %d bytes, %v", len(got), err)
+			}
+			if !first {
+				return
+			}
+			answered.Add(1)
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		}
+	}
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go serve(conn)
+		}
+	}()
+	return listener.Addr().String(), answered
+}
+
+// The HTTP client inside the proxy can send a body again on its own, where a
+// connection that it kept turns out to be closed and the client allows it.
+func TestBodyIsReplayedOnAnotherConnection(t *testing.T) {
+	sent := randomBytes(20_000)
+	p := newProbe(t, probeLimit)
+	address, answered := runForgetfulEngine(t, sent)
+	caddy := runCaddy(t, object{"routes": route(proxyTo(t, address))})
+	for i := range 3 {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+caddy, bytes.NewReader(sent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Idempotency-Key", "1")
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		if res.StatusCode != 200 || answered.Load() != int64(i+1) {
+			t.Errorf("request %d: status %d, %d answered", i, res.StatusCode, answered.Load())
+		}
+	}
+	p.awaitFreed(t)
 }

@@ -65,7 +65,7 @@ func (c *CacheAware) reference(r *http.Request, tenant string, prompt *tokenizer
 		owners: &c.state.owners,
 		named:  prompt.ResponseID,
 		names:  prompt.HasResponseID,
-		issues: r.Method == http.MethodPost && (prompt.API == tokenizer.Responses && prompt.Kind == tokenizer.Generate ||
+		issues: r.Method == http.MethodPost && (prompt.API == tokenizer.Responses && prompt.Kind != tokenizer.NoWork ||
 			strings.HasSuffix(r.URL.Path, "/conversations")),
 		secret: c.state.secret,
 		tenant: tenant,

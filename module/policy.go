@@ -81,8 +81,9 @@ type CacheAware struct {
 	// How many bytes of a request body are read to find the prompt. Longer
 	// bodies are routed by their beginning, and stream on to the replica; they
 	// can be retried only as long as none of the rest has been sent. Bodies up
-	// to this size are held in memory until the replica answers.
-	// 0 means the default. Default: 8 MiB.
+	// to this size are held in memory until the replica answers. At most
+	// 512 MiB, which is what all bodies together may take; 0 means the default.
+	// Default: 8 MiB.
 	MaxPrompt int64 `json:"max_prompt,omitempty"`
 
 	// Request headers that name a session or conversation, as many clients send
@@ -167,8 +168,8 @@ func (c *CacheAware) setDefaults() error {
 		return fmt.Errorf("cache_capacity must not be negative: %d", c.CacheCapacity)
 	case c.IndexMemory < minIndexMemory:
 		return fmt.Errorf("index_memory must be at least %d bytes: %d", minIndexMemory, c.IndexMemory)
-	case c.MaxPrompt < 0:
-		return fmt.Errorf("max_prompt must not be negative: %d", c.MaxPrompt)
+	case c.MaxPrompt < 0 || c.MaxPrompt > bodyMemory:
+		return fmt.Errorf("max_prompt must be at most %d bytes and not negative: %d", bodyMemory, c.MaxPrompt)
 	}
 	if err := c.checkLoad(); err != nil {
 		return err

@@ -13,7 +13,8 @@ import (
 type responseScanner struct {
 	json   jsonScanner
 	form   responseForm
-	events int // streamed events with content
+	events int          // streamed events with content
+	coded  *codedAnswer // nil if the answer is not compressed
 
 	line    lineState
 	matched int // bytes of dataField matched at a line's beginning
@@ -23,7 +24,7 @@ type responseScanner struct {
 type responseForm uint8
 
 const (
-	formOpaque responseForm = iota // compressed or unknown: not read
+	formOpaque responseForm = iota // unknown: not read
 	formJSON                       // one JSON text
 	formLines                      // one JSON text a line, as Ollama streams
 	formEvents                     // server-sent events
@@ -42,6 +43,9 @@ const dataField = "data:"
 // newResponseScanner returns a scanner for an answer with this header.
 func newResponseScanner(header http.Header) *responseScanner {
 	s := &responseScanner{form: formOf(header)}
+	if codings := header.Get("Content-Encoding"); codings != "" && codings != "identity" {
+		s.coded = newCodedAnswer(codings)
+	}
 	// TGI reports in headers, times in milliseconds.
 	s.headerCount(header, "X-Prompt-Tokens", countPromptTokens)
 	s.headerCount(header, "X-Generated-Tokens", countCompletionTokens)
@@ -58,9 +62,6 @@ func (s *responseScanner) headerCount(header http.Header, name string, n usageCo
 }
 
 func formOf(header http.Header) responseForm {
-	if encoding := header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return formOpaque
-	}
 	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	switch strings.ToLower(strings.TrimSpace(kind)) {
 	case "text/event-stream":
@@ -73,8 +74,30 @@ func formOf(header http.Header) responseForm {
 	return formOpaque
 }
 
-// feed reads the next piece of the answer.
+// feed reads the next piece of the answer. Of a compressed one it reads until it
+// knows what cannot wait for the end.
 func (s *responseScanner) feed(p []byte) {
+	if s.coded == nil {
+		s.read(p)
+		return
+	}
+	if s.form == formOpaque {
+		return
+	}
+	s.coded.add(p)
+	if urgent := s.json.id == nil || s.form != formJSON && !s.firstToken(); urgent && s.coded.due() {
+		s.read(s.coded.decode())
+	}
+}
+
+// end reads what feed has left, once no more is to come.
+func (s *responseScanner) end() {
+	if s.coded != nil && s.coded.whole {
+		s.read(s.coded.decode())
+	}
+}
+
+func (s *responseScanner) read(p []byte) {
 	switch s.form {
 	case formJSON:
 		s.json.feed(p)

@@ -181,7 +181,7 @@ var engineAnswers = map[string]struct {
 		answer:    `{"error":{"message":"no","usage":{"prompt_tokens":3}}}`,
 		contentAt: -1,
 	},
-	"compressed": {
+	"not compressed after all": {
 		header:    merged(answerHeader(".json"), http.Header{"Content-Encoding": {"gzip"}}),
 		answer:    `{"usage":{"prompt_tokens":8}}`,
 		contentAt: -1,

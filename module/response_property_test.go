@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/measure"
 )
 
 // anyJSON draws a JSON value that may look like a report of usage everywhere.
@@ -91,15 +93,17 @@ func FuzzResponseScanner(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer, cuts []byte, form uint8) {
 		whole := responseScanner{form: responseForm(form % 4)}
 		pieces := whole
-		whole.feed(answer)
-		for i := 0; len(answer) > 0; i++ {
-			n := 1
-			if len(cuts) > 0 {
-				n = min(1+int(cuts[i%len(cuts)]), len(answer))
+		measure.Bounded(t, 64<<10, func() {
+			whole.feed(answer)
+			for i := 0; len(answer) > 0; i++ {
+				n := 1
+				if len(cuts) > 0 {
+					n = min(1+int(cuts[i%len(cuts)]), len(answer))
+				}
+				pieces.feed(answer[:n])
+				answer = answer[n:]
 			}
-			pieces.feed(answer[:n])
-			answer = answer[n:]
-		}
+		})
 		a, _ := whole.usage()
 		b, _ := pieces.usage()
 		if a != b || whole.firstToken() != pieces.firstToken() {

@@ -20,9 +20,10 @@ func answerHeader(name string) http.Header {
 	return http.Header{"Content-Type": {kind}}
 }
 
-// scanAnswer feeds an answer in pieces of n bytes.
+// scanAnswer feeds an answer in pieces of n bytes, to its end.
 func scanAnswer(header http.Header, answer []byte, n int) *responseScanner {
 	s := newResponseScanner(header)
+	defer s.end()
 	for len(answer) > 0 {
 		piece := answer[:min(n, len(answer))]
 		s.feed(piece)

@@ -154,14 +154,19 @@ func (b *observedBody) Read(p []byte) (int, error) {
 		}
 		b.attempt.firstToken(time.Now())
 	}
-	if id := b.scanner.json.id; !b.known && id != nil {
-		b.known = true
-		b.attempt.identified(string(id))
-	}
+	b.identify()
 	if err != nil {
 		b.finish(err)
 	}
 	return n, err
+}
+
+// identify tells the answer's id once it is known.
+func (b *observedBody) identify() {
+	if id := b.scanner.json.id; !b.known && id != nil {
+		b.known = true
+		b.attempt.identified(string(id))
+	}
 }
 
 func (b *observedBody) Close() error {
@@ -179,6 +184,8 @@ func (b *observedBody) finish(err error) {
 		return
 	}
 	b.done = true
+	b.scanner.end()
+	b.identify()
 	if u, ok := b.scanner.usage(); ok {
 		b.attempt.usage(u)
 	}

@@ -63,7 +63,7 @@ func init() {
 		},
 		Completions: {
 			name: "completions", kind: Generate, read: (*reader).completions,
-			evidence: []field{fPrompt}, marks: []field{fPrompt},
+			evidence: []field{fPrompt, fEmbeds}, marks: []field{fPrompt},
 		},
 		Responses: {
 			name: "responses", kind: Generate, read: (*reader).responses,
@@ -71,7 +71,7 @@ func init() {
 		},
 		Embeddings: {
 			name: "embeddings", kind: Embed, read: (*reader).embeddings,
-			evidence: []field{fInput}, marks: []field{fInput},
+			evidence: []field{fInput, fTexts}, marks: []field{fInput},
 		},
 		Pairs: {
 			name: "pairs", kind: Embed, read: (*reader).pairs,

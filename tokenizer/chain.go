@@ -1,6 +1,10 @@
 package tokenizer
 
-import "github.com/zeebo/xxh3"
+import (
+	"unicode/utf8"
+
+	"github.com/zeebo/xxh3"
+)
 
 // Where the key chain is cut is a function of the stream before the cut alone, so that
 // a prompt which continues another one has all of its keys.
@@ -63,6 +67,18 @@ func (c *chain) writeByte(b byte) {
 	if c.pos++; c.pos == c.end {
 		c.cut(c.buf)
 	}
+}
+
+// writeRune is write for a character.
+func (c *chain) writeRune(r rune) {
+	if c.end-c.pos <= utf8.UTFMax { // it may have to be cut in two
+		var b [utf8.UTFMax]byte
+		c.write(b[:utf8.EncodeRune(b[:], r)])
+		return
+	}
+	before := len(c.buf)
+	c.buf = utf8.AppendRune(c.buf, r)
+	c.pos += len(c.buf) - before
 }
 
 // writeMark is writeByte for a byte that is no text of the prompt.

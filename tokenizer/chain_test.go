@@ -36,6 +36,18 @@ func TestChainIsMonotonous(t *testing.T) {
 	})
 }
 
+// What a request leaves in the pool is little, and nothing of the caller's.
+func TestReadersKeepLittle(t *testing.T) {
+	r := newReader(post(chatPath, "{}"), new(Prompt))
+	r.tape = make([]node, 0, maxPooledNodes+1)
+	r.unescape, r.scratch = make([]byte, 0, maxPooledBytes+1), make([]byte, 0, maxPooledBytes+1)
+	r.body, r.blocks = r.in.Body, make([]Block, 1)
+	r.release()
+	if r.in != nil || r.p != nil || r.body != nil || r.blocks != nil || r.tape != nil || r.unescape != nil || r.scratch != nil {
+		t.Error("something is kept")
+	}
+}
+
 func TestChainBudget(t *testing.T) {
 	body := func(messages, size int) string {
 		var list []any
@@ -76,6 +88,62 @@ func TestReplyBlocks(t *testing.T) {
 	want := []string{"486 false", "700 false", "701 false", "1184 true", "1401 true", "1403 false"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// What many requests share ends a block, so that they share it whatever follows.
+func TestSharedBeginningsAreFound(t *testing.T) {
+	text := strings.Repeat("x", 200)
+	for _, tt := range []struct{ path, body string }{
+		{chatPath, `{"tools":[{"function":{"name":"f","description":"` + text + `","parameters":{}}}],"messages":[{"role":"user","content":"%s"}]}`},
+		{chatPath, `{"messages":[{"role":"system","content":"` + text + `"},{"role":"user","content":"%s"}]}`},
+		{messagesPath, `{"system":"` + text + `","messages":[{"role":"user","content":"%s"}]}`},
+		{responsesPath, `{"instructions":"` + text + `","input":"%s"}`},
+		{"/api/generate", `{"system":"` + text + `","prompt":"%s"}`},
+		{"/infill", `{"input_extra":[{"filename":"f","text":"` + text + `"}],"input_prefix":"%s"}`},
+	} {
+		a, b := parse(t, tt.path, fmt.Sprintf(tt.body, "one")), parse(t, tt.path, fmt.Sprintf(tt.body, "another"))
+		if n := shared(a, b); n == 0 || int(a.Blocks[n-1].Bytes) < len(text) {
+			t.Errorf("%s %s: %d blocks are shared", tt.path, tt.body, n)
+		}
+	}
+}
+
+// Only what lies in an answer counts as one, through every API.
+func TestRepliesEnd(t *testing.T) {
+	long := func(c string) string { return `"` + strings.Repeat(c, 1200) + `"` }
+	for _, tt := range []struct{ path, body string }{
+		{chatPath, `{"messages":[{"role":"user","content":%q},{"role":"assistant","content":%a},{"role":"user","content":%q}]}`},
+		{chatPath, `{"messages":[%q,{"role":"model","content":%a},%q]}`},
+		{messagesPath, `{"system":%q,"messages":[{"role":"assistant","content":[{"type":"text","text":%a}]},{"role":"user","content":[{"type":"tool_result","content":%q}]}]}`},
+		{responsesPath, `{"input":[{"role":"user","content":%q},{"role":"assistant","content":%a},{"type":"function_call_output","output":%q}]}`},
+		{responsesPath, `{"instructions":%q,"input":[{"type":"function_call","name":%a},{"type":"function_call_output","output":%q}]}`},
+		{responsesPath, `{"input":[{"role":"user","content":%q},{"type":"mcp_call","name":%a,"output":%q}]}`},
+		{responsesPath, `{"input":[{"role":"user","content":%q},{"type":"x","y":%a},{"role":"user","content":%q}]}`},
+		{"/api/chat", `{"messages":[{"role":"user","content":%q},{"role":"assistant","content":%a},{"role":"tool","content":%q}]}`},
+	} {
+		p := parse(t, tt.path, strings.NewReplacer("%q", long("q"), "%a", long("a")).Replace(tt.body))
+		begin := uint32(0)
+		for _, b := range p.Blocks {
+			if inside := begin >= 1200 && b.Bytes <= 2400+20; b.Reply != inside { // some JSON is around one of them
+				t.Errorf("%s: bytes %d to %d of %s are called a reply: %v", tt.path, begin, b.Bytes, tt.body, b.Reply)
+			}
+			begin = b.Bytes
+		}
+	}
+}
+
+// Tools alone are worth to be matched, when that is all that is read of a body.
+func TestTruncatedAfterTools(t *testing.T) {
+	tools := `{"model":"m","tools":[{"name":"f","parameters":{"a":"` + strings.Repeat("x", 2000) + `"}}`
+	in := post(chatPath, tools+`,{"name":`)
+	in.Truncated = true
+	var part Prompt
+	if err := Parse(in, &part); err != nil {
+		t.Fatal(err)
+	}
+	if whole := parse(t, chatPath, tools+`],"messages":[{"content":"a"}]}`); shared(whole, &part) < 3 {
+		t.Errorf("%d of %d blocks are shared", shared(whole, &part), len(part.Blocks))
 	}
 }
 

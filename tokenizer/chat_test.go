@@ -2,6 +2,7 @@ package tokenizer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -33,11 +34,32 @@ func TestChatSameConversation(t *testing.T) {
 		`{"messages":[{"content":"café 😀 a\/b","role":"user"}],"model":"m"}`,
 		"{\n \"model\" : \"m\",\t\"messages\":[ { \"role\":\"user\" ,\r\n\"content\":[{\"type\":\"text\",\"text\":\"café 😀 a/b\"}] } ] }\n",
 		`{"model":"m","messages":[{"role":"user","content":[{"text":"café 😀 a/b","type":"text","cache_control":{"type":"ephemeral"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":{"type":"text","text":"café 😀 a/b"}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":[{"text":"café 😀 a/b"}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":["café 😀 a/b"]}]}`,
 		`{"m\u006fdel":"m","messages":[{"role":"\u0075ser","content":"café 😀 a/b"}],"temperature":0.1,"stream":true,"user":"u","metadata":{"a":"b"},"seed":1}`,
 		`{"model":"m","messages":[{"role":"user","content":"café 😀 a/b"}],"tools":null,"functions":[],"response_format":{"type":"json_schema","json_schema":{}}}`,
 		`{"model":"m","messages":[{"role":"tool"}],"messages":[{"role":"x","role":"user","content":1,"content":"café 😀 a/b"}]}`,
 		"\xef\xbb\xbf"+`{"model":"m","messages":[{"role":"user","content":"café 😀 a/b"}]}`,
 	)
+}
+
+func TestChatSameTools(t *testing.T) {
+	wrap := func(tool string) string {
+		return `{"messages":[{"role":"user","content":"hi"}],"tools":[` + tool + `]}`
+	}
+	assertSame(t, chatPath,
+		wrap(`{"type":"function","function":{"name":"t","description":"d","parameters":{"a":1,"b":2}}}`),
+		wrap(`{"function":{"parameters":{ "a" : 1, "b" : 2 },"description":"\u0064","name":"t"}}`),
+		wrap(`{"type":"function","function":{"name":"t","description":"d","parameters":{"a":1,"b":2},"strict":false,"x":null}}`),
+		wrap(`{"name":"t","description":"d","input_schema":{"a":1,"b":2},"cache_control":{"type":"ephemeral"}}`),
+		wrap(`{"type":"function","name":"t","description":"d","parameters":{"a":1,"b":2}}`))
+	assertSame(t, chatPath,
+		wrap(`{"name":"t","parameters":{"a":"\u00e9 \"\/ \n","\u00e9":[ ]}}`),
+		wrap(`{"name":"t","parameters":{"a" : "é \u0022/ \u000a" , "é":[]}}`))
+	assertDistinct(t, chatPath,
+		wrap(`{"name":"t","parameters":{"a":"b c"}}`), wrap(`{"name":"t","parameters":{"a":"bc"}}`),
+		wrap(`{"name":"t","parameters":{"a":"b","c":"d"}}`), wrap(`{"name":"t","parameters":{"a":"b\",\"c\":\"d"}}`))
 }
 
 func TestChatSameEmptyContent(t *testing.T) {
@@ -48,7 +70,9 @@ func TestChatSameEmptyContent(t *testing.T) {
 	assertSame(t, chatPath, wrap(``), wrap(`,"content":null`), wrap(`,"content":""`), wrap(`,"content":[]`),
 		wrap(`,"content":[{"type":"text","text":""}]`), wrap(`,"reasoning_content":"hm","reasoning":"hm"`),
 		wrap(`,"content":[{"type":"thinking","thinking":"hm"}]`), wrap(`,"refusal":null,"audio":null`),
+		wrap(`,"content":[{"type":"redacted_thinking","data":"x"}]`), wrap(`,"content":[{"type":"reasoning","text":"hm"}]`),
 		`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{"function":{"arguments":{"a":[1,2]},"name":"f"}}]}]}`,
+		`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","tool_calls":[{"arguments":" {\"a\":[1,2]}","name":"f"}]}]}`,
 	)
 }
 
@@ -72,10 +96,23 @@ func TestChatDistinct(t *testing.T) {
 		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"{}"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"{\"x\":1}"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"oops"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"o ops"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"{\"c"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":"{\"d"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"bo","arguments":"ops"}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","tool_calls":[{"function":{"name":"b","arguments":""}}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":5}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":"5"}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{}}}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","description":"d","parameters":{}}}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"a":1,"b":2}}}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{"b":2,"a":1}}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"functions":[{"name":"u","parameters":{}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{},"strict":true}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{},"returns":{}, "x":1}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{},"x":2}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"tools":[{"type":"function","function":{"name":"t","parameters":{},"y":2}}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"}],"lora_request":{"lora_name":"l"}}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x/1.png"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"https://x/2.png"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://x/1.png"}},{"type":"text","text":"a"}]}]}`,
@@ -84,6 +121,17 @@ func TestChatDistinct(t *testing.T) {
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","uuid":"1"}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":null,"uuid":"2"}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"a"}],"documents":[{"title":"d"}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","refusal":"b"}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","refusal":"c"}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"refusal","refusal":"c"},{"type":"text","text":"d"}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"refusal","refusal":"e"},{"type":"text","text":"d"}]}]}`,
+		`{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","function_call":{"name":"c","arguments":"{}"}}]}`,
+		`{"model":"m","messages":[{"role":"tool","tool_name":"x","content":"a"}]}`,
+		`{"model":"m","messages":[{"role":"tool","tool_name":"y","content":"a"}]}`,
+		`{"model":"m","messages":["a"]}`,
+		`{"model":"m","messages":["b"]}`,
+		`{"model":"m","messages":[{"role":"user","name":1,"content":"a"}]}`,
+		`{"model":"m","messages":[{"role":"user","name":2,"content":"a"}]}`,
 		`{"model":"m","messages":[{"role":"user","content":5}]}`,
 		`{"model":"m","messages":[{"role":"user","content":"5"}]}`,
 		`{"model":"m","messages":[{}]}`,
@@ -130,6 +178,41 @@ func TestChatImagesByContent(t *testing.T) {
 	}
 }
 
+// Media of all kinds counts by its content and not as text.
+func TestMedia(t *testing.T) {
+	for _, tt := range []struct {
+		part   string
+		tokens int
+	}{
+		{`{"type":"image_url","image_url":{"url":"%s"}}`, imageTokens},
+		{`{"type":"image_url","image_url":"%s","file_id":""}`, imageTokens},
+		{`{"type":"image","image":"%s"}`, imageTokens},
+		{`{"type":"image","source":{"type":"base64","data":"%s"}}`, imageTokens},
+		{`{"type":"input_image","file_id":"%s","image_url":null}`, imageTokens},
+		{`{"type":"audio_url","audio_url":{"url":"%s"}}`, audioTokens},
+		{`{"type":"audio","audio":{"id":"%s"}}`, audioTokens},
+		{`{"type":"input_audio","input_audio":{"data":"%s","format":"wav"}}`, audioTokens},
+		{`{"type":"video_url","video_url":{"url":"%s"}}`, videoTokens},
+		{`{"type":"video","video":["%s"]}`, videoTokens},
+		{`{"type":"input_video","video_url":"%s"}`, videoTokens},
+		{`{"type":"file","file":{"file_data":"%s","filename":"a"}}`, fileTokens},
+		{`{"type":"file","file":{"file_id":"%s"}}`, fileTokens},
+		{`{"type":"input_file","file_url":"%s"}`, fileTokens},
+		{`{"type":"input_file","file_data":"%s","file_id":"x"}`, fileTokens},
+	} {
+		wrap := func(content string) string {
+			return `{"messages":[{"role":"user","content":[` + strings.Replace(tt.part, "%s", content, 1) + `]}]}`
+		}
+		a, b := parse(t, chatPath, wrap("AAAA")), parse(t, chatPath, wrap("BBBB"))
+		if got, want := sizeOf(a), (size{0, messageTokens + tt.tokens, 0, 0}); got != want {
+			t.Errorf("%s: got %+v, want %+v", tt.part, got, want)
+		}
+		if last(a) == last(b) {
+			t.Errorf("%s: the content does not count", tt.part)
+		}
+	}
+}
+
 func TestReasons(t *testing.T) {
 	for _, tt := range []struct {
 		name, path, body string
@@ -143,15 +226,19 @@ func TestReasons(t *testing.T) {
 		{"short", chatPath, `{"messages":[{"role":"user"`, Malformed},
 		{"no messages", chatPath, `{"model":"m"}`, NoPrompt},
 		{"empty messages", chatPath, `{"model":"m","messages":[]}`, NoPrompt},
+		{"only a hint", chatPath, `{"model":"m","messages":[],"prompt_cache_key":"k"}`, NoPrompt},
 		{"only tools", chatPath, `{"model":"m","tools":[{"function":{"name":"f","parameters":{}}}]}`, NoPrompt},
 		{"speech", "/v1/audio/speech", `{"model":"m","input":"hello"}`, NoPrompt},
 		{"picture", "/v1/images/generations", `{"model":"m","prompt":"hello"}`, NoPrompt},
 		{"unknown", "/x", `{"model":"m"}`, UnknownAPI},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var p Prompt
+			p := Prompt{Model: "left over", Adapter: "left over"}
 			if err := Parse(post(tt.path, tt.body), &p); err != tt.want {
 				t.Errorf("got %v, want %v", err, tt.want)
+			}
+			if p.Model == "left over" || p.Adapter == "left over" {
+				t.Errorf("of an earlier request: %+v", p)
 			}
 			if err := Parse(&Input{Method: "GET", Path: tt.path, Body: []byte(tt.body)}, &p); err != NoBody {
 				t.Errorf("GET: %v", err)

@@ -4,6 +4,7 @@ package tokenizer
 // chain, further ones of a batch are extra.
 func (r *reader) completions() {
 	r.mediaPart(r.top[fImages], imageTokens)
+	r.mediaPart(r.top[fEmbeds], fileTokens)
 	r.prompts(r.top[fPrompt])
 	r.suffix(r.top[fSuffix])
 }
@@ -61,14 +62,18 @@ func (r *reader) prompt(v value) {
 	}
 }
 
-// promptObject writes llama.cpp's {"prompt_string", "multimodal_data"}, or a part as in
-// a message.
+// promptObject writes llama.cpp's {"prompt_string", "multimodal_data"}, vLLM's
+// {"content": parts}, or a part as in a message.
 func (r *reader) promptObject(v value) {
-	text := r.get(v, "prompt_string")
-	if text == absent {
-		r.part(v, r.partFields(v))
+	if text := r.get(v, "prompt_string"); text != absent {
+		r.mediaPart(r.get(v, "multimodal_data"), imageTokens)
+		r.prompt(text)
 		return
 	}
-	r.mediaPart(r.get(v, "multimodal_data"), imageTokens)
-	r.prompt(text)
+	p := r.partFields(v)
+	if p.typ == absent && p.content != absent {
+		r.content(p.content, absent)
+		return
+	}
+	r.part(v, p)
 }

@@ -261,11 +261,17 @@ func shakeString(dst []byte, rng *rand.Rand, s string) []byte {
 }
 
 func TestAllocationsDoNotGrow(t *testing.T) {
-	in := post(chatPath, `{"model":"m","messages":[{"role":"user","content":"a"}`+
-		strings.Repeat(`,{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c\n"}]}`, 5000)+`]}`)
-	var p Prompt
-	// A few come when the pool has been emptied and memory grows anew.
-	if n := testing.AllocsPerRun(20, func() { _ = Parse(in, &p) }); n > 50 {
-		t.Errorf("10000 messages: %v allocations", n)
+	for name, body := range map[string]string{
+		"messages": `{"model":"m","messages":[{"role":"user","content":"a"}` +
+			strings.Repeat(`,{"role":"assistant","content":"b"},{"role":"user","content":[{"type":"text","text":"c\n"}]}`, 5000) + `]}`,
+		"escapes": `{"model":"m","messages":[{"role":"user","content":"` + strings.Repeat(`\u6570\u636e,`, 500_000) + `"}]}`,
+		"tokens":  `{"prompt":[1` + strings.Repeat(`,2345`, 500_000) + `]}`,
+	} {
+		in := post(chatPath, body)
+		var p Prompt
+		// A few come when the pool has been emptied and memory grows anew.
+		if n := testing.AllocsPerRun(20, func() { _ = Parse(in, &p) }); n > 50 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }

@@ -14,6 +14,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/measure"
 )
 
 // compressors write the codings, by name.
@@ -204,7 +206,10 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		const limit = 64 << 10
-		got, _, err := Decode(names[int(which)%len(names)], body, limit)
+		var got []byte
+		var err error
+		// Of two windows of zstd and what it buffers.
+		measure.Bounded(t, 4*maxWindow, func() { got, _, err = Decode(names[int(which)%len(names)], body, limit) })
 		if len(got) > limit {
 			t.Errorf("%d bytes", len(got))
 		}

@@ -1,7 +1,8 @@
 package tokenizer
 
-// embeddings reads OpenAI's embeddings and what is called like them.
-func (r *reader) embeddings() { r.prompts(r.top[fInput]) }
+// embeddings reads OpenAI's embeddings and what is called like them, such as Cohere's
+// with texts.
+func (r *reader) embeddings() { r.prompts(r.either(fInput, fTexts)) }
 
 // pairs reads rerank and score calls: an engine reads the query anew with every text.
 func (r *reader) pairs() {

@@ -27,6 +27,9 @@ const (
 	fTokens
 	fContext
 	fImages
+	fAudio
+	fVideo
+	fEmbeds
 	fRaw
 
 	fInputPrefix
@@ -43,6 +46,7 @@ const (
 	fConversation
 	fMaxOutput // max_output_tokens, a mark of the responses API
 	fReasoning
+	fOutputConfig // Anthropic's
 	fCacheKey
 	fMetadata
 	fSession
@@ -87,7 +91,11 @@ var fieldNames = map[string]field{
 	"context":    fContext,
 	"images":     fImages,
 	"image_data": fImages,
+	"audio_data": fAudio,
+	"video_data": fVideo,
 	"raw":        fRaw,
+
+	"prompt_embeds": fEmbeds,
 
 	"input_prefix": fInputPrefix,
 	"input_suffix": fInputSuffix,
@@ -95,14 +103,18 @@ var fieldNames = map[string]field{
 	"query":        fQuery,
 	"queries":      fQueries,
 	"texts":        fTexts,
+	"items":        fTexts,
 	"text_1":       fText1,
+	"data_1":       fText1,
 	"text_2":       fText2,
+	"data_2":       fText2,
 
 	"instructions":         fInstructions,
 	"previous_response_id": fPreviousResponse,
 	"conversation":         fConversation,
 	"max_output_tokens":    fMaxOutput,
 	"reasoning":            fReasoning,
+	"output_config":        fOutputConfig,
 	"prompt_cache_key":     fCacheKey,
 	"metadata":             fMetadata,
 	"session_params":       fSession,
@@ -116,7 +128,8 @@ var optionFields = [...]string{
 	3:            "mm_processor_kwargs",
 	4:            "template",
 	5:            "think",
-	6:            "lora", // llama.cpp's adapters and their scales
+	6:            "lora",         // llama.cpp's adapters and their scales
+	7:            "lora_request", // TensorRT-LLM's adapter
 }
 
 const optionEffort = 0

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/measure"
 )
 
-// fuzzPath fuzzes the bodies that one path takes: nothing panics, counts grow along the
-// chain, and white space changes nothing.
+// fuzzPath fuzzes the bodies that one path takes: nothing panics, hangs or takes memory
+// out of proportion, counts grow along the chain, and white space changes nothing.
 func fuzzPath(f *testing.F, path string, seeds ...string) {
 	for _, s := range seeds {
 		f.Add([]byte(s), false)
@@ -18,7 +20,8 @@ func fuzzPath(f *testing.F, path string, seeds ...string) {
 		in := post(path, string(body))
 		in.Truncated = truncated
 		var p Prompt
-		err := Parse(in, &p)
+		var err error
+		measure.Bounded(t, mostMemory(body), func() { err = Parse(in, &p) })
 		checkPrompt(t, &p, err, len(body))
 		var spaced bytes.Buffer
 		if truncated || json.Indent(&spaced, body, " ", "\t") != nil {
@@ -34,6 +37,10 @@ func fuzzPath(f *testing.F, path string, seeds ...string) {
 		}
 	})
 }
+
+// mostMemory is what reading a body may allocate when nothing can be reused: the tape
+// takes 16 bytes for a value of two, and a third more for having grown.
+func mostMemory(body []byte) uint64 { return 64<<10 + 32*uint64(len(body)) }
 
 func checkPrompt(t *testing.T, p *Prompt, err error, size int) {
 	if err != nil {

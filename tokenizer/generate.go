@@ -4,6 +4,8 @@ package tokenizer
 // TGI with inputs, SGLang and vLLM with token ids.
 func (r *reader) nativeGenerate() {
 	r.mediaPart(r.top[fImages], imageTokens)
+	r.mediaPart(r.top[fAudio], audioTokens)
+	r.mediaPart(r.top[fVideo], videoTokens)
 	if r.present(r.top[fTokens]) {
 		r.prompts(r.top[fTokens])
 		return

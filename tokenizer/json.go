@@ -1,9 +1,6 @@
 package tokenizer
 
-import (
-	"bytes"
-	"unicode/utf8"
-)
+import "bytes"
 
 // json writes a JSON text as an engine's template renders it: the order of keys is
 // kept, white space goes, and of several ways to escape a character one remains. The
@@ -46,7 +43,6 @@ func (s *stream) quoted(raw []byte) {
 
 // escaped writes a raw JSON string with no escapes left but those of quote and backslash.
 func (s *stream) escaped(raw []byte) {
-	var esc [utf8.UTFMax]byte
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
@@ -54,14 +50,14 @@ func (s *stream) escaped(raw []byte) {
 			return
 		}
 		s.put(raw[:i])
-		n, width := decodeEscape(raw[i:], &esc)
+		r, width := decodeEscape(raw[i:])
 		if width == 0 {
 			return
 		}
-		if esc[0] == '"' || esc[0] == '\\' {
+		if r == '"' || r == '\\' {
 			s.writeByte('\\')
 		}
-		s.put(esc[:n])
+		s.writeRune(r)
 		raw = raw[i+width:]
 	}
 }

@@ -41,7 +41,7 @@ func (r *reader) message(v value) {
 		return
 	}
 	m := r.messageFields(v)
-	if !r.isResult(r.first(m.content)) {
+	if !r.startsWithResult(m.content) {
 		r.header(r.str(m.role))
 	}
 	if !r.empty(m.name) {
@@ -69,11 +69,9 @@ func (r *reader) header(role []byte) {
 		r.replyFrom = r.pos
 	}
 	r.tag(tagMessage)
-	for _, c := range role[:min(len(role), maxName)] {
-		if c != mark {
-			r.writeMark(c)
-		}
-	}
+	role = role[:min(len(role), maxName)]
+	r.notText += len(role)
+	r.put(role)
 	r.weigh(messageTokens, messageTokens*tokenWeight)
 }
 
@@ -95,9 +93,11 @@ func (r *reader) content(v, role value) {
 		for e := range r.elements(v) {
 			p := r.partFields(e)
 			switch {
-			case r.isResult(e):
+			case r.isResult(p):
 				r.toolResult(p)
 				headed = false
+				continue
+			case r.isAttribution(p):
 				continue
 			case !headed:
 				r.footer()
@@ -112,7 +112,18 @@ func (r *reader) content(v, role value) {
 }
 
 // isResult reports whether a part is the result of a tool call.
-func (r *reader) isResult(v value) bool { return string(r.str(r.get(v, "type"))) == "tool_result" }
+func (r *reader) isResult(p part) bool { return string(r.str(p.typ)) == "tool_result" }
+
+// startsWithResult reports whether content begins with one, which brings a header of its own.
+func (r *reader) startsWithResult(content value) bool {
+	return r.kind(content) == kindArray && r.isResult(r.partFields(r.first(content)))
+}
+
+// isAttribution reports whether a part is the line by which a client of Anthropic's names
+// itself. It differs from request to request, and engines take it out.
+func (r *reader) isAttribution(p part) bool {
+	return r.p.API == Messages && bytes.HasPrefix(r.raw(p.text), []byte("x-anthropic-billing-header"))
+}
 
 func (r *reader) toolResult(p part) {
 	r.footer()

@@ -12,14 +12,16 @@ const messagesPath = "/anthropic/v1/messages"
 const messagesBody = `{
 	"model": "qwen3-coder", "max_tokens": 32000, "stream": true,
 	"metadata": {"user_id": "user_1_session_2"}, "thinking": {"type": "enabled", "budget_tokens": 1000},
-	"system": [{"type": "text", "text": "You are an agent."}, {"type": "text", "text": "Be careful.", "cache_control": {"type": "ephemeral"}}],
+	"system": [{"type": "text", "text": "You are an agent."}, {"type": "text", "text": "Be careful with what others wrote, and ask before you write.", "cache_control": {"type": "ephemeral"}}],
 	"tools": [{"name": "read", "description": "Reads a file.", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}, "cache_control": {"type": "ephemeral"}},
 		{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}],
 	"messages": [
 		{"role": "user", "content": "What does a.go do?"},
 		{"role": "assistant", "content": [{"type": "thinking", "thinking": "I read it.", "signature": "x"}, {"type": "text", "text": "I look."},
 			{"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "a.go"}}]},
-		{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "package a"}]}, {"type": "text", "text": "Go on."}]}
+		{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "package a"}]}, {"type": "text", "text": "Go on."}, {"type": "text", "text": "Then stop."}]},
+		{"role": "assistant", "content": "I do what you say, and say what I do, and do it again until you are content."},
+		{"role": "user", "content": [{"type": "text", "text": "Here is what you have been asking me for, at long last, and in full."}, {"type": "tool_result", "content": "42"}]}
 	]}`
 
 func TestMessagesFields(t *testing.T) {
@@ -45,6 +47,11 @@ func TestMessagesSameConversation(t *testing.T) {
 		strings.Replace(messagesBody, `"content": "What does a.go do?"`, `"content": [{"text": "What does a.go do?", "cache_control": null, "type": "text"}]`, 1),
 		strings.Replace(messagesBody, `"content": [{"type": "text", "text": "package a"}]`, `"content": "package a"`, 1),
 	)
+	// A client's attribution, which engines drop from the system prompt.
+	assertSame(t, messagesPath,
+		`{"system":[{"type":"text","text":"s"}],"messages":[{"role":"user","content":"a"}]}`,
+		`{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1.37.0d9; cch=fa690;"},{"type":"text","text":"s"}],"messages":[{"role":"user","content":"a"}]}`,
+		`{"system":[{"type":"text","text":"x-anthropic-billing-header: cc_version=2.1.37.1a2; cch=0b1c2;"},{"type":"text","text":"s"}],"messages":[{"role":"user","content":"a"}]}`)
 	assertSame(t, messagesPath,
 		`{"system":"s","messages":[{"role":"user","content":"a"}]}`,
 		`{"system":[{"type":"text","text":"s"}],"messages":[{"role":"user","content":"a"}]}`)
@@ -58,6 +65,8 @@ func TestMessagesDistinct(t *testing.T) {
 		strings.Replace(messagesBody, `{"path": "a.go"}`, `{"path": "b.go"}`, 1),
 		strings.Replace(messagesBody, "package a", "package b", 1),
 		strings.Replace(messagesBody, "Go on.", "Stop.", 1),
+		strings.Replace(messagesBody, `"stream": true`, `"output_config": {"effort": "high"}`, 1),
+		strings.Replace(messagesBody, `"stream": true`, `"output_config": {"effort": "low"}`, 1),
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","data":"a"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64","data":"AAAA"}}]}]}`,
 		`{"model":"m","messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"https://x/1"}}]}]}`,
@@ -69,11 +78,14 @@ func TestMessagesDistinct(t *testing.T) {
 func TestMessagesEqualChat(t *testing.T) {
 	a := parse(t, messagesPath, messagesBody)
 	b := parse(t, chatPath, `{"model":"qwen3-coder","messages":[
-		{"role":"system","content":[{"type":"text","text":"You are an agent."},{"type":"text","text":"Be careful."}]},
+		{"role":"system","content":[{"type":"text","text":"You are an agent."},{"type":"text","text":"Be careful with what others wrote, and ask before you write."}]},
 		{"role":"user","content":"What does a.go do?"},
 		{"role":"assistant","content":"I look.","reasoning_content":"I read it.","tool_calls":[{"id":"t1","type":"function","function":{"name":"read","arguments":"{\"path\": \"a.go\"}"}}]},
 		{"role":"tool","tool_call_id":"t1","content":"package a"},
-		{"role":"user","content":"Go on."}],
+		{"role":"user","content":[{"type":"text","text":"Go on."},{"type":"text","text":"Then stop."}]},
+		{"role":"assistant","content":"I do what you say, and say what I do, and do it again until you are content."},
+		{"role":"user","content":"Here is what you have been asking me for, at long last, and in full."},
+		{"role":"tool","content":"42"}],
 		"tools":[{"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}},
 			{"type":"web_search_20250305","name":"web_search","max_uses":5}]}`)
 	if !slices.Equal(a.Blocks, b.Blocks) {

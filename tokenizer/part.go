@@ -33,7 +33,7 @@ func (r *reader) part(v value, p part) {
 		return
 	}
 	typ := r.str(p.typ)
-	if tokens := mediaTokens[string(typ)]; tokens > 0 && r.mediaIn(v) != absent {
+	if tokens := mediaTokens[string(typ)]; tokens > 0 {
 		r.mediaPart(v, tokens)
 		return
 	}

@@ -24,6 +24,7 @@ var endpoints = []endpoint{
 	{"/chat/completions", Chat, Generate},
 	{"/v1/messages", Messages, Generate},
 	{"/responses", Responses, Generate},
+	{"/responses/compact", Responses, Generate},
 	{"/completions", Completions, Generate},
 	{"/completion", Completions, Generate},
 	{"/api/chat", OllamaChat, Generate},
@@ -68,7 +69,7 @@ func matchPath(path string) (rt route) {
 		if strings.HasSuffix(path, e.end) {
 			rt.api, rt.kind = e.api, e.kind
 			rt.stream = e.end == "/generate_stream"
-			if rt.model == "" && e.api == NativeGenerate {
+			if rt.model == "" {
 				rt.model = nameAfter(path, "/models/")
 			}
 			return rt
@@ -78,7 +79,7 @@ func matchPath(path string) (rt route) {
 		rt.other = rt.other || strings.HasSuffix(path, end)
 	}
 	for _, s := range stores {
-		if id := segmentAfter(path, s); id != "" && id != "compact" {
+		if id := segmentAfter(path, s); id != "" {
 			rt.api, rt.kind, rt.responseID = Responses, NoWork, id
 		}
 	}

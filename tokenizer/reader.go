@@ -94,7 +94,7 @@ func (r *reader) readPrompt(a *api) error {
 	if r.kept > 0 {
 		r.p.addExtra(r.blocks[r.kept-1].Text(), -1)
 	}
-	if r.kept == 0 && !r.p.HasResponseID && len(r.p.Hints) == 0 {
+	if r.kept == 0 && !r.p.HasResponseID {
 		return NoPrompt
 	}
 	return nil
@@ -124,7 +124,7 @@ func (r *reader) collect() {
 		}
 	}
 	if effort := &r.options[optionEffort]; *effort == absent {
-		*effort = r.get(r.top[fReasoning], "effort")
+		*effort = r.get(r.either(fReasoning, fOutputConfig), "effort")
 	}
 }
 

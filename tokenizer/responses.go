@@ -27,7 +27,7 @@ func (r *reader) responses() {
 func (r *reader) likeResponses() bool {
 	input := r.top[fInput]
 	return r.hasAny([]field{fPreviousResponse, fConversation, fInstructions, fMaxOutput}) ||
-		r.kind(r.first(input)) == kindObject && r.get(r.first(input), "role") != absent
+		r.get(r.first(input), "role") != absent
 }
 
 // item writes one item of the input: a message, a call, its output.
@@ -50,17 +50,24 @@ func (r *reader) item(v value) {
 	switch typ := r.str(r.get(v, "type")); {
 	case string(typ) == "reasoning": // see message
 	case bytes.HasSuffix(typ, []byte("_output")):
-		r.header([]byte("tool"))
-		r.content(output, absent)
-		r.footer()
-	case bytes.HasSuffix(typ, []byte("_call")) && name != absent:
+		r.itemOutput(output)
+	case name != absent:
 		r.header([]byte("assistant"))
 		r.call(name, arguments)
 		r.footer()
+		if !r.empty(output) { // of a tool that the engine called itself
+			r.itemOutput(output)
+		}
 	default:
 		r.header([]byte("assistant"))
 		r.tag(tagJSON)
 		r.object(v)
 		r.footer()
 	}
+}
+
+func (r *reader) itemOutput(output value) {
+	r.header([]byte("tool"))
+	r.content(output, absent)
+	r.footer()
 }

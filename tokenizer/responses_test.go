@@ -28,6 +28,7 @@ func TestResponsesSameConversation(t *testing.T) {
 	assertSame(t, responsesPath, responsesBody,
 		strings.Replace(responsesBody, `{"type":"reasoning","id":"rs_1","summary":[]},`, ``, 1),
 		strings.Replace(responsesBody, `[{"type":"input_text","text":"Hi"}]`, `"Hi"`, 1),
+		strings.Replace(responsesBody, `[{"type":"output_text","text":"It is 42.","annotations":[]}]`, `"It is 42."`, 1),
 		strings.Replace(responsesBody, `"reasoning":{"effort":"low"}`, `"reasoning_effort":"low"`, 1))
 	assertSame(t, responsesPath, `{"model":"m","input":"Hi"}`,
 		`{"model":"m","input":[{"role":"user","content":"Hi"}],"instructions":null}`,
@@ -44,10 +45,19 @@ func TestResponsesDistinct(t *testing.T) {
 		strings.Replace(responsesBody, `"low"`, `"high"`, 1),
 		strings.Replace(responsesBody, `"output":"42"`, `"output":"43"`, 1),
 		strings.Replace(responsesBody, `"name":"f","arguments"`, `"name":"g","arguments"`, 1),
+		strings.Replace(responsesBody, `"arguments":"{}"`, `"arguments":"{\"a\":1}"`, 1),
+		strings.Replace(responsesBody, `"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"`, `"custom_tool_call","name":"f","input":"a"`, 1),
+		strings.Replace(responsesBody, `"function_call","id":"fc_1","call_id":"c1","name":"f","arguments":"{}"`, `"custom_tool_call","name":"f","input":"b"`, 1),
+		strings.Replace(responsesBody, `"description":"d"`, `"description":"e"`, 1),
 		strings.Replace(responsesBody, `Be brief`, `Be long`, 1),
 		strings.Replace(responsesBody, `"Thanks"`, `[{"type":"input_image","image_url":"https://x/1"}]`, 1),
 		strings.Replace(responsesBody, `"Thanks"`, `[{"type":"input_file","file_id":"f1"}]`, 1),
 		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"item_reference","id":"i1"}`, 1),
+		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"item_reference","id":"i2"}`, 1),
+		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"web_search_call","action":{"query":"a"}}`, 1),
+		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"web_search_call","action":{"query":"b"}}`, 1),
+		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"mcp_call","name":"f","arguments":"{}","output":"a"}`, 1),
+		strings.Replace(responsesBody, `{"role":"user","content":"Thanks"}`, `{"type":"mcp_call","name":"f","arguments":"{}","output":"b"}`, 1),
 	)
 }
 
@@ -84,6 +94,35 @@ func TestResponsesRetrieval(t *testing.T) {
 		if p.Kind != NoWork || !p.HasResponseID || p.ResponseID != ResponseKey(testSecret, "t", tt.id) || p.Model != "" {
 			t.Errorf("%s: %+v", tt.path, p)
 		}
+	}
+}
+
+// A hint is one of a tenant, a model and a use.
+func TestHints(t *testing.T) {
+	const chat = `{"model":"m","messages":[{"content":"a"}],`
+	seen := map[uint64]string{}
+	for _, tt := range []struct{ path, body string }{
+		{chatPath, chat + `"prompt_cache_key":"k"}`},
+		{chatPath, chat + `"prompt_cache_key":"l"}`},
+		{chatPath, chat + `"model":"n","prompt_cache_key":"k"}`},
+		{chatPath, chat + `"session_params":{"id":"k"}}`},
+		{messagesPath, chat + `"metadata":{"user_id":"k"}}`},
+	} {
+		p := parse(t, tt.path, tt.body)
+		if len(p.Hints) != 1 {
+			t.Fatalf("%s: hints %v", tt.body, p.Hints)
+		}
+		if other, ok := seen[p.Hints[0]]; ok {
+			t.Errorf("one hint for\n%s\n%s", other, tt.body)
+		}
+		seen[p.Hints[0]] = tt.body
+	}
+	a, b := parse(t, chatPath, chat+`"session_params":{"id":"k"}}`), parse(t, chatPath, chat+`"session_params":{"session_id":"k"}}`)
+	if !slices.Equal(a.Hints, b.Hints) {
+		t.Error("the two names of a session's id give different hints")
+	}
+	if p := parse(t, chatPath, chat+`"metadata":{"user_id":"k"},"session_params":{},"prompt_cache_key":7}`); len(p.Hints) > 0 {
+		t.Errorf("hints %v of nothing", p.Hints)
 	}
 }
 

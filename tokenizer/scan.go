@@ -233,22 +233,24 @@ func stringEnd(s []byte) int {
 	}
 }
 
-// numbersEnd returns the length of the array of numbers that s begins with, or 0 if s
-// begins with another kind of array, an empty one or one that does not end.
+// numbersEnd returns the length of the array of numbers that s begins with, all of s when
+// it does not end, or 0 if s begins with another kind of array or an empty one.
 func numbersEnd(s []byte) int {
-	seen := uint8(0)
-	for i := 1; i < len(s); i++ {
-		k := class[s[i]]
-		seen |= k
-		if k&(numeral|separator) == 0 {
-			if seen&numeral != 0 && s[i] == ']' {
-				return i + 1
-			}
-			return 0
-		}
+	i := 1
+	for i < len(s) && class[s[i]] == separator {
+		i++
 	}
-	if seen&numeral != 0 {
-		return len(s)
+	first := i
+	for i < len(s) && class[s[i]]&(numeral|separator) != 0 {
+		i++
+	}
+	switch {
+	case i == first:
+		return 0
+	case i == len(s):
+		return i
+	case s[i] == ']':
+		return i + 1
 	}
 	return 0
 }

@@ -2,7 +2,7 @@ package tokenizer
 
 import (
 	"bytes"
-	"unicode/utf8"
+	"encoding/binary"
 
 	"github.com/zeebo/xxh3"
 )
@@ -55,8 +55,8 @@ type stream struct {
 }
 
 func (s *stream) tag(t tag) {
-	s.writeMark(mark)
-	s.writeMark(byte(t))
+	s.buf = append(s.buf, mark, byte(t))
+	s.weigh(0, 2)
 }
 
 // put writes text that is not escaped.
@@ -84,7 +84,6 @@ func (s *stream) putClean(b []byte) {
 
 // unescaped writes the text that a raw JSON string stands for.
 func (s *stream) unescaped(raw []byte) {
-	var esc [utf8.UTFMax]byte
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
@@ -93,19 +92,19 @@ func (s *stream) unescaped(raw []byte) {
 		}
 		s.put(raw[:i])
 		raw = raw[i:]
-		for len(raw) >= 2 && raw[0] == '\\' && simpleEscapes[raw[1]] != 0 {
-			s.writeByte(simpleEscapes[raw[1]])
-			raw = raw[2:]
+		for len(raw) > 0 && raw[0] == '\\' {
+			if len(raw) > 1 && simpleEscapes[raw[1]] != 0 { // as most are
+				s.writeByte(simpleEscapes[raw[1]])
+				raw = raw[2:]
+				continue
+			}
+			r, width := decodeEscape(raw)
+			if width == 0 {
+				return
+			}
+			s.writeRune(r)
+			raw = raw[width:]
 		}
-		if len(raw) == 0 || raw[0] != '\\' {
-			continue
-		}
-		n, width := decodeEscape(raw, &esc)
-		if width == 0 {
-			return
-		}
-		s.put(esc[:n])
-		raw = raw[width:]
 	}
 }
 
@@ -134,15 +133,13 @@ func (s *stream) media(raw []byte, tokens int) {
 // may have cut short is left out.
 func (s *stream) tokenIDs(raw []byte) {
 	s.tag(tagTokens)
-	id, digits := uint32(0), false
-	for _, c := range raw {
-		if d := c - '0'; d <= 9 {
-			id, digits = id*10+uint32(d), true
-			continue
+	for i := 0; i < len(raw); i++ {
+		id, first := uint32(0), i
+		for ; i < len(raw) && raw[i]-'0' <= 9; i++ {
+			id = id*10 + uint32(raw[i]-'0')
 		}
-		if digits && class[c] != numeral {
+		if first < i && i < len(raw) {
 			s.tokenID(id)
-			id, digits = 0, false
 		}
 	}
 }
@@ -151,14 +148,10 @@ func (s *stream) tokenIDs(raw []byte) {
 // so that none of them is mark.
 func (s *stream) tokenID(id uint32) {
 	s.tokens++
-	b := [tokenWeight]byte{byte(id & 0x7f), byte(id >> 7 & 0x7f), byte(id >> 14 & 0x7f), byte(id >> 21 & 0x7f)}
-	if s.pos+tokenWeight < s.end {
-		s.buf = append(s.buf, b[:]...)
-		s.pos += tokenWeight
-		s.notText += tokenWeight
-		return
-	}
-	for _, c := range b {
-		s.writeMark(c)
+	sevens := id&0x7f | id<<1&0x7f00 | id<<2&0x7f0000 | id<<3&0x7f000000
+	s.buf = binary.LittleEndian.AppendUint32(s.buf, sevens)
+	s.notText += tokenWeight
+	if s.pos += tokenWeight; s.pos >= s.end {
+		s.cut(s.buf)
 	}
 }

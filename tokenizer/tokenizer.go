@@ -17,7 +17,8 @@ import (
 type Input struct {
 	Method, Path, ContentType string
 
-	// Body holds the decoded bytes from the start of the body, see Decode.
+	// Body holds the decoded bytes from the start of the body, see Decode. It must be
+	// shorter than 4 GiB.
 	Body []byte
 	// Truncated says that the body goes on after Body.
 	Truncated bool

@@ -39,4 +39,22 @@ func (r *reader) tool(v value) {
 	}
 	r.tag(tagSchema)
 	r.json(r.raw(schema))
+	r.toolExtras(fn)
+}
+
+// toolExtras writes what engines hand on to the template without knowing it, such as
+// strict. False is the same as absent.
+func (r *reader) toolExtras(fn value) {
+	for key, val := range r.fields(fn) {
+		switch string(key) {
+		case "type", "name", "description", "parameters", "input_schema", "cache_control":
+			continue
+		}
+		if r.empty(val) || r.kind(val) == kindBool && !r.isTrue(val) {
+			continue
+		}
+		r.tag(tagJSON)
+		r.quoted(r.raw(val - 1))
+		r.value(val)
+	}
 }

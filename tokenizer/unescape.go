@@ -12,18 +12,17 @@ import (
 // surrogate becomes U+FFFD, and invalid UTF-8 passes through.
 func appendUnescaped(dst, raw []byte) []byte {
 	dst = slices.Grow(dst, len(raw))
-	var esc [utf8.UTFMax]byte
 	for {
 		i := bytes.IndexByte(raw, '\\')
 		if i < 0 {
 			return append(dst, raw...)
 		}
 		dst = append(dst, raw[:i]...)
-		n, width := decodeEscape(raw[i:], &esc)
+		r, width := decodeEscape(raw[i:])
 		if width == 0 {
 			return dst
 		}
-		dst = append(dst, esc[:n]...)
+		dst = utf8.AppendRune(dst, r)
 		raw = raw[i+width:]
 	}
 }
@@ -33,60 +32,54 @@ var simpleEscapes = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f',
 }
 
-// decodeEscape decodes the escape at the start of raw into esc. It returns the length
-// of the text and the width of the escape, which is 0 when raw ends too early.
-func decodeEscape(raw []byte, esc *[utf8.UTFMax]byte) (n, width int) {
+// decodeEscape returns what the escape at the start of raw stands for, and its width,
+// which is 0 when raw ends too early. Of an invalid one it returns the backslash.
+func decodeEscape(raw []byte) (r rune, width int) {
 	if len(raw) < 2 {
 		return 0, 0
 	}
 	if c := simpleEscapes[raw[1]]; c != 0 {
-		esc[0] = c
-		return 1, 2
+		return rune(c), 2
 	}
 	if raw[1] == 'u' {
-		return decodeUnicode(raw, esc)
+		return decodeUnicode(raw)
 	}
-	esc[0], esc[1] = '\\', raw[1]
-	return 2, 2
+	return '\\', 1
 }
 
-func decodeUnicode(raw []byte, esc *[utf8.UTFMax]byte) (n, width int) {
+func decodeUnicode(raw []byte) (r rune, width int) {
 	if len(raw) < 6 {
 		return 0, 0
 	}
-	r := hex4(raw[2:6])
-	if r < 0 {
-		esc[0], esc[1] = '\\', 'u'
-		return 2, 2
+	r = hex4(raw[2:6])
+	switch {
+	case r < 0:
+		return '\\', 1
+	case !utf16.IsSurrogate(r):
+		return r, 6
 	}
-	width = 6
-	if utf16.IsSurrogate(r) {
-		low := rune(-1)
-		if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
-			low = hex4(raw[8:12])
-		}
-		r = utf16.DecodeRune(r, low)
-		if r != utf8.RuneError {
-			width = 12
-		}
+	low := rune(-1)
+	if len(raw) >= 12 && raw[6] == '\\' && raw[7] == 'u' {
+		low = hex4(raw[8:12])
 	}
-	return utf8.EncodeRune(esc[:], r), width
+	if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+		return r, 6
+	}
+	return r, 12
 }
 
-// hex4 reads four hexadecimal digits, or returns -1.
-func hex4(s []byte) (r rune) {
-	for _, c := range s[:4] {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return -1
-		}
-		r = r<<4 | rune(c)
+// hexDigits maps hexadecimal digits to their values and all else to -1.
+var hexDigits = func() (t [256]rune) {
+	for c := range t {
+		t[c] = -1
 	}
-	return r
+	for i := range rune(16) {
+		t["0123456789abcdef"[i]], t["0123456789ABCDEF"[i]] = i, i
+	}
+	return t
+}()
+
+// hex4 reads four hexadecimal digits. The result is negative if they are none.
+func hex4(s []byte) rune {
+	return hexDigits[s[0]]<<12 | hexDigits[s[1]]<<8 | hexDigits[s[2]]<<4 | hexDigits[s[3]]
 }
