@@ -20,6 +20,7 @@ type bookedAttempt struct {
 	started time.Time
 	stop    func() bool // disarms abandon
 	outcome *outcome    // of the decision
+	prompt  bool        // the request has one that could be read
 
 	measured measuredPrompt
 }
@@ -27,7 +28,7 @@ type bookedAttempt struct {
 // headers hears the status of the answer. An error status ends the attempt
 // here: its body is of no interest, and the handler may try again.
 func (a *bookedAttempt) headers(status int, _ http.Header, at time.Time) {
-	if failure, failed := failureOf(status); failed {
+	if failure, failed := failureOf(status, a.prompt); failed {
 		a.fail(failure, at)
 		return
 	}
@@ -36,11 +37,15 @@ func (a *bookedAttempt) headers(status int, _ http.Header, at time.Time) {
 
 func (a *bookedAttempt) identified(id string) { a.stored.issued(id) }
 
-// failureOf says whom an answer's status speaks against.
-func failureOf(status int) (selection.Failure, bool) {
+// failureOf says whom an answer's status speaks against. Not found is the
+// replica's failure to have a model if the request carries a prompt, else the
+// client's wrong path or id.
+func failureOf(status int, prompt bool) (selection.Failure, bool) {
 	switch {
 	case status < 400:
 		return 0, false
+	case status == http.StatusNotFound && !prompt:
+		return selection.FailureRequest, true
 	case status >= 500,
 		status == http.StatusUnauthorized,
 		status == http.StatusForbidden,

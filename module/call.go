@@ -60,6 +60,7 @@ func (k *call) giveUp() {
 func (k *call) begin(booking *selection.Booking, d *decision) {
 	k.attempt = &bookedAttempt{
 		booking: booking, stored: k.stored, measured: k.measured, started: d.at, outcome: &d.outcome,
+		prompt: len(k.request.Blocks) > 0,
 	}
 	k.attempt.stored.replica = booking.Estimate.Replica
 	k.attempt.stop = context.AfterFunc(k.http.Context(), k.attempt.abandon)

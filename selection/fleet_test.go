@@ -268,3 +268,33 @@ func TestLedgersReturnToZero(t *testing.T) {
 		assertLedgersEmpty(t, f)
 	})
 }
+
+// TestNewcomerIsUsedNotStampeded lets a replica with an empty cache join busy
+// ones that hold all prompts: it gets work, and not all of it.
+func TestNewcomerIsUsedNotStampeded(t *testing.T) {
+	f := newTestFleet()
+	all := addresses(4)
+	w := newVirtual(f, all[:3])
+	usage := Usage{Output: 100, Checked: true}
+	for i := range 600 {
+		w.serve(chat(uint64(i%40), 6000), usage)
+	}
+	w.replicas = all
+	w.slow[all[3]], w.caches[all[3]] = 1, newLRU(1<<30)
+	early, late := 0, 0
+	for i := range 400 {
+		if w.serve(chat(uint64(i%60), 6000), usage).Estimate.Replica == all[3] {
+			if i < 40 {
+				early++
+			} else if i >= 200 {
+				late++
+			}
+		}
+	}
+	if early > 30 {
+		t.Errorf("the newcomer got %d of the first 40 requests", early)
+	}
+	if late < 10 {
+		t.Errorf("the newcomer got %d of 200 requests later", late)
+	}
+}
