@@ -23,7 +23,7 @@ type Fleet struct {
 
 	mu         sync.Mutex
 	replicas   map[string]*replica
-	seen       time.Time // when any of them last was a candidate or reported
+	seen       time.Time // when any of them last was a candidate
 	paces      paces
 	outputs    outputs
 	random     *rand.Rand
@@ -89,6 +89,7 @@ func (f *Fleet) score(now time.Time, request *Request, candidates []string, matc
 		f.resize(r)
 		f.candidates = append(f.candidates, r)
 	}
+	f.seen = now // after all have joined: an idle hour makes none of them absent
 	return f.estimateAll(now, request, matches)
 }
 
@@ -185,7 +186,6 @@ func reason(request *Request, estimates []Estimate, best int) Reason {
 
 // join returns the replica at an address, making a place for it at first sight.
 func (f *Fleet) join(address string, now time.Time) *replica {
-	f.seen = now
 	r := f.replicas[address]
 	if r == nil {
 		f.leaveAbsent()

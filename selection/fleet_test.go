@@ -298,3 +298,18 @@ func TestNewcomerIsUsedNotStampeded(t *testing.T) {
 		t.Errorf("the newcomer got %d of 200 requests later", late)
 	}
 }
+
+// TestIdlenessIsNoAbsence lets a newcomer come first in the list after a long
+// time without requests.
+func TestIdlenessIsNoAbsence(t *testing.T) {
+	f := newTestFleet()
+	old := addresses(3)
+	b := f.Place(at(0), chat(1, 4000), old)
+	b.FirstToken(at(time.Second))
+	b.End(at(2*time.Second), Usage{Output: 10})
+	later := at(24 * time.Hour)
+	again := f.Place(later, chat(1, 4000), append([]string{"10.0.1.1:8000"}, old...))
+	if again.Estimate.Replica != b.Estimate.Replica || again.Estimate.Matched < 3900 {
+		t.Errorf("after a quiet day the prompt went to %+v, want %s", again.Estimate, b.Estimate.Replica)
+	}
+}
