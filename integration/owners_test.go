@@ -196,11 +196,11 @@ func TestStreamedResponseCanBeCancelledMeanwhile(t *testing.T) {
 		if a := r.request("POST", responsesPath+"/"+id+"/cancel", ""); a.Status != 200 || a.Reason != "owner" {
 			t.Errorf("cancelling %q: status %d from %s for %s", id, a.Status, a.Replica, a.Reason)
 		}
-		for _, e := range all {
-			select {
-			case e.goOn <- struct{}{}:
-			default:
-			}
+		select { // whichever is streaming
+		case all[0].goOn <- struct{}{}:
+		case all[1].goOn <- struct{}{}:
+		case all[2].goOn <- struct{}{}:
+		case all[3].goOn <- struct{}{}:
 		}
 		_, _ = io.Copy(io.Discard, response.Body)
 		_ = response.Body.Close()
