@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
@@ -76,10 +76,7 @@ func TestStatusIsWatchedUntilInterrupted(t *testing.T) {
 
 func TestCommandsSayWhatIsWrong(t *testing.T) {
 	r := newAdminRig(t, 1, "")
-	nobody, err := proxy.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	nobody := refuse.Address(t)
 	for _, test := range []struct {
 		cmd  *cobra.Command
 		args []string

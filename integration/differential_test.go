@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 // exchange is a request as a client sends it, and the proxy on its way.
@@ -123,11 +124,7 @@ func (e exchange) start(t *testing.T, r *recorders, policy string) *proxy.Proxy 
 	t.Helper()
 	pool := slices.Clone(r.addresses)
 	for range e.dead {
-		address, err := proxy.FreeAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool = append(pool, address)
+		pool = append(pool, refuse.Address(t))
 	}
 	if strings.Contains(e.after, "%s") {
 		pool = pool[len(r.addresses):]

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 // dialRaw opens a connection to a Caddy and sends a request's beginning.
@@ -103,7 +105,7 @@ func TestWaitingOutlastsIdleTimeout(t *testing.T) {
 	for _, chunked := range []bool{false, true} {
 		p := newProbe(t, probeLimit)
 		e := runEngine(t, nil)
-		proxy := proxyTo(t, deadAddress(t), e.address)
+		proxy := proxyTo(t, refuse.Address(t), e.address)
 		balancing := proxy["load_balancing"].(object)
 		balancing["retries"], balancing["try_interval"] = 1, "400ms"
 		caddy := runCaddy(t, object{"routes": route(proxy), "read_idle_timeout": "100ms"})

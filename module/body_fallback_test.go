@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 // A proxy in handle_errors gets the body whole after ours has read it ahead
@@ -35,7 +37,7 @@ func TestFallbackGetsBody(t *testing.T) {
 			return object{"handler": "reverse_proxy", "upstreams": []object{{"dial": e.address}}}
 		},
 		"ours": func(t *testing.T, e *engine) object {
-			proxy := proxyTo(t, deadAddress(t), e.address)
+			proxy := proxyTo(t, refuse.Address(t), e.address)
 			proxy["load_balancing"].(object)["retries"] = 1
 			return proxy
 		},
@@ -52,11 +54,11 @@ func TestFallbackGetsBody(t *testing.T) {
 					s["errors"] = object{"routes": route(fallback(t, e))}
 					return s
 				}
-				plain := proxyTo(t, deadAddress(t))
+				plain := proxyTo(t, refuse.Address(t))
 				plain["load_balancing"] = object{"selection_policy": object{"policy": "least_conn"}}
 				want := c.run(t, e, plain)
 				p.awaitFreed(t)
-				ours := proxyTo(t, deadAddress(t), deadAddress(t))
+				ours := proxyTo(t, refuse.Address(t), refuse.Address(t))
 				ours["load_balancing"].(object)["retries"] = 1
 				c.check(t, c.run(t, e, ours), want)
 				p.awaitFreed(t)

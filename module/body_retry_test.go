@@ -11,6 +11,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 // runBrokenEngine runs an engine that reads n bytes of a body and then drops
@@ -46,11 +48,11 @@ type retryCase struct {
 	wantStatus int // default 200
 }
 
-func dead(t *testing.T) []string   { return []string{deadAddress(t), deadAddress(t)} }
+func dead(t *testing.T) []string   { return []string{refuse.Address(t), refuse.Address(t)} }
 func busy(t *testing.T) []string   { return []string{runBusyEngine(t)} }
 func broken(t *testing.T) []string { return []string{runBrokenEngine(t, 1000)} }
 func deadBusy(t *testing.T) []string {
-	return []string{deadAddress(t), runBusyEngine(t), deadAddress(t)}
+	return []string{refuse.Address(t), runBusyEngine(t), refuse.Address(t)}
 }
 
 var headerUp = object{"headers": object{"request": object{"set": object{"X-Up": []string{"1"}}}}}

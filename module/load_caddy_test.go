@@ -27,6 +27,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/headers"
 
 	"github.com/seed5db0839e/caddy-cache-aware/health"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 const vllmPage = "vllm:num_requests_running 3\nvllm:num_requests_waiting 1\n"
@@ -231,7 +233,7 @@ func TestPollsGoThroughTheNetworkProxy(t *testing.T) {
 		asked <- r.URL.String()
 		_, _ = io.WriteString(w, vllmPage)
 	})
-	dial := deadAddress(t) // only the network proxy knows the way
+	dial := refuse.Address(t) // only the network proxy knows the way
 	proxy := policyTo(nil, dial)
 	proxy["transport"] = object{"protocol": "http", "network_proxy": object{"from": "url", "url": "http://" + proxyAddress}}
 	runCaddy(t, object{"routes": route(proxy)})

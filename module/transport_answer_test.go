@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
 const (
@@ -153,7 +155,7 @@ func TestAnswerFails(t *testing.T) {
 	})
 	t.Run("nobody there", func(t *testing.T) {
 		p := newProbe(t, 1<<20)
-		post(t, runCaddy(t, object{"routes": route(proxyTo(t, deadAddress(t)))}), strings.NewReader("{}"))
+		post(t, runCaddy(t, object{"routes": route(proxyTo(t, refuse.Address(t)))}), strings.NewReader("{}"))
 		_, _, attempts := p.selected()
 		if got := fmt.Sprint(attempts[0].heard()); got != "[failed]" {
 			t.Errorf("heard %v", got)

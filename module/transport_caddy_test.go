@@ -270,17 +270,6 @@ func serve(t *testing.T, handler http.HandlerFunc) string {
 	return listener.Addr().String()
 }
 
-// deadAddress returns an address that refuses connections.
-func deadAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
 // received returns the one request an engine got.
 func (e *engine) received(t *testing.T) engineRequest {
 	t.Helper()
