@@ -18,7 +18,8 @@ const (
 	// capacityEvidence is how many telling answers it takes to change one's mind.
 	capacityEvidence = 6
 	// tellingShare is how much of a prompt must depend on the capacity for its
-	// answer to tell something.
+	// answer to tell something, and how much of the prompts a better capacity must
+	// foretell better: less is rounding to blocks and estimating lengths.
 	tellingShare = 0.02
 	// capacityGain is the share by which errors must fall for a change.
 	capacityGain = 0.1
@@ -52,6 +53,7 @@ func (p *promise) at(i int) float64 {
 // what its answers found cached.
 type capacityBelief struct {
 	errors   [capacities]float64 // tokens, fading
+	asked    float64             // tokens of the prompts, fading
 	evidence float64
 	proved   int // number of a capacity that the replica has at least
 }
@@ -68,12 +70,13 @@ func (c *capacityBelief) prove(promised func(i int) float64, found float64) {
 	}
 }
 
-// learn compares promises with what was found.
-func (c *capacityBelief) learn(promised func(i int) float64, found float64) {
+// learn compares promises with what was found of prompts of so many tokens.
+func (c *capacityBelief) learn(promised func(i int) float64, tokens, found float64) {
 	const keep = 1 - 1.0/capacityMemory
 	for i := range c.errors {
 		c.errors[i] = c.errors[i]*keep + math.Abs(promised(i)-found)
 	}
+	c.asked = c.asked*keep + tokens
 	c.evidence = c.evidence*keep + 1
 }
 
@@ -85,7 +88,7 @@ func (c *capacityBelief) better(present int) (int, bool) {
 	for _, e := range c.errors {
 		least = min(least, e)
 	}
-	if c.evidence < capacityEvidence || c.errors[at]*(1-capacityGain) <= least {
+	if c.evidence < capacityEvidence || c.errors[at]-least <= max(capacityGain*c.errors[at], tellingShare*c.asked) {
 		return 0, false
 	}
 	enough := least + (c.errors[at]-least)*capacityGain
@@ -105,7 +108,7 @@ func (f *Fleet) learnCapacity(r *replica, promised func(i int) float64, tokens, 
 		return
 	}
 	r.belief.prove(promised, found)
-	r.belief.learn(promised, found)
+	r.belief.learn(promised, tokens, found)
 	if tokens, ok := r.belief.better(r.capacity); ok {
 		r.learned = tokens
 		r.trust.edge, r.trust.ghost = usualTrust.edge, usualTrust.ghost

@@ -48,6 +48,41 @@ func TestCapacityConverges(t *testing.T) {
 	}
 }
 
+// TestRoundingTeachesNoCapacity lets answers differ from the promises of the
+// believed capacity, and agree with those of a smaller one, by some tokens.
+func TestRoundingTeachesNoCapacity(t *testing.T) {
+	const believed, smaller = 16_384, 2896
+	for _, tt := range []struct {
+		name   string
+		missed float64 // of what the believed capacity promises
+		want   bool
+	}{
+		{"rounding", 5, false},
+		{"loss", 128, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			const prompt = 731
+			promised := func(i int) float64 {
+				switch {
+				case i < capacityNear(smaller):
+					return 0
+				case i == capacityNear(smaller):
+					return prompt - tt.missed
+				default:
+					return prompt
+				}
+			}
+			var c capacityBelief
+			for range 20 {
+				c.learn(promised, prompt, prompt-tt.missed)
+			}
+			if got, ok := c.better(believed); ok != tt.want {
+				t.Errorf("%d tokens are believed better: %t, want %t", got, ok, tt.want)
+			}
+		})
+	}
+}
+
 // TestLossIsNoticed empties a cache behind the router's back.
 func TestLossIsNoticed(t *testing.T) {
 	for _, told := range []string{"usage", "counters"} {
