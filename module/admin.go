@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -91,9 +92,18 @@ type forgetAnswer struct {
 }
 
 // serveForget empties what is believed to be cached, for when an operator
-// knows that it is not.
+// knows that it is not. A parameter that is misspelt or left empty must not
+// make it forget all.
 func serveForget(r *http.Request) (any, error) {
-	query := r.URL.Query()
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, badRequest("parsing query: %w", err)
+	}
+	for name, values := range query {
+		if name != "state" && name != "replica" || len(values) != 1 || values[0] == "" {
+			return nil, badRequest("want one replica, one state, or neither: %.100q", name)
+		}
+	}
 	chosen, err := chosenStates(query.Get("state"))
 	if err != nil {
 		return nil, err
@@ -138,6 +148,10 @@ func chosenStates(name string) ([]namedState, error) {
 		return nil, notFound("no such state: %.100q", name)
 	}
 	return all[i : i+1], nil
+}
+
+func badRequest(format string, value any) error {
+	return caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: fmt.Errorf(format, value)}
 }
 
 func notFound(format string, value string) error {

@@ -117,6 +117,10 @@ func TestAdminAnswersOnlyWhatItOffers(t *testing.T) {
 		{"DELETE", "/cache_aware/residency?state=unknown", 404},
 		{"DELETE", "/cache_aware/residency?replica=r0:1", 200},
 		{"DELETE", "/cache_aware/residency?replica=r9:1", 404},
+		{"DELETE", "/cache_aware/residency?replica=", 400},
+		{"DELETE", "/cache_aware/residency?replica=r0:1&replica=r1:1", 400},
+		{"DELETE", "/cache_aware/residency?upstream=r0:1", 400},
+		{"DELETE", "/cache_aware/residency?replica=r0%zz", 400},
 		{"DELETE", "/cache_aware/residency?state=offered&replica=r0:1", 200},
 	} {
 		if got := ask(t, test.method, test.target, "", nil); got != test.want {
