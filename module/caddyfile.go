@@ -115,8 +115,8 @@ func (c *CacheAware) parseCacheCapacity(d *caddyfile.Dispenser) error {
 		return nil
 	}
 	tokens, err := strconv.Atoi(text)
-	if err != nil || tokens <= 0 {
-		return d.Errf("cache_capacity must be 'auto' or a positive number of tokens: '%s'", text)
+	if err != nil || tokens < minCacheCapacity {
+		return d.Errf("cache_capacity must be 'auto' or at least %d tokens: '%s'", minCacheCapacity, text)
 	}
 	c.CacheCapacity = tokens
 	return nil

@@ -40,8 +40,8 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 			`{"fallback":{"fallback":{"policy":"first"},"field":"X-User","policy":"header"}}`,
 		},
 		"all": {
-			"{\nname a\nengine vllm\nload_uri /m\nload_interval 1d\ncache_capacity 1\nindex_memory 16MiB\nmax_prompt 1\nsession_header A\nisolate_by {b}\nfallback random\nexplain\n}",
-			`{"name":"a","engine":"vllm","load_uri":"/m","load_interval":86400000000000,"cache_capacity":1,"index_memory":16777216,"max_prompt":1,"session_header":["A"],"isolate_by":"{b}","fallback":{"policy":"random"},"explain":true}`,
+			"{\nname a\nengine vllm\nload_uri /m\nload_interval 1d\ncache_capacity 1024\nindex_memory 16MiB\nmax_prompt 1\nsession_header A\nisolate_by {b}\nfallback random\nexplain\n}",
+			`{"name":"a","engine":"vllm","load_uri":"/m","load_interval":86400000000000,"cache_capacity":1024,"index_memory":16777216,"max_prompt":1,"session_header":["A"],"isolate_by":"{b}","fallback":{"policy":"random"},"explain":true}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -82,9 +82,10 @@ func TestUnmarshalCaddyfileErrors(t *testing.T) {
 		"load interval negative": {"{\nload_interval -1s\n}", "load_interval must be 0 or at least 10ms: -1s"},
 		"capacity missing":       {"{\ncache_capacity\n}", "wrong argument count"},
 		"capacity surplus":       {"{\ncache_capacity 1 2\n}", "wrong argument count"},
-		"capacity zero":          {"{\ncache_capacity 0\n}", "positive number of tokens: '0'"},
-		"capacity negative":      {"{\ncache_capacity -5\n}", "positive number of tokens: '-5'"},
-		"capacity text":          {"{\ncache_capacity lots\n}", "positive number of tokens: 'lots'"},
+		"capacity zero":          {"{\ncache_capacity 0\n}", "at least 1024 tokens: '0'"},
+		"capacity not in tokens": {"{\ncache_capacity 80\n}", "at least 1024 tokens: '80'"},
+		"capacity negative":      {"{\ncache_capacity -5\n}", "at least 1024 tokens: '-5'"},
+		"capacity text":          {"{\ncache_capacity lots\n}", "at least 1024 tokens: 'lots'"},
 		"index memory missing":   {"{\nindex_memory\n}", "wrong argument count"},
 		"index memory text":      {"{\nindex_memory huge\n}", "parsing index_memory 'huge'"},
 		"index memory small":     {"{\nindex_memory 15MiB\n}", "index_memory must be at least 16777216 bytes: '15MiB'"},
@@ -107,5 +108,13 @@ func TestUnmarshalCaddyfileErrors(t *testing.T) {
 				t.Errorf("error = %v, want it to contain %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestCacheCapacityInJSON(t *testing.T) {
+	for capacity, ok := range map[int]bool{0: true, minCacheCapacity: true, minCacheCapacity - 1: false, -5: false} {
+		if err := (&CacheAware{CacheCapacity: capacity}).setDefaults(); (err == nil) != ok {
+			t.Errorf("%d: error = %v", capacity, err)
+		}
 	}
 }

@@ -67,8 +67,9 @@ type CacheAware struct {
 	// The size of one replica's KV cache in tokens, for replicas that do not tell
 	// it or tell it wrong. 0 means automatic: what the replica tells, or 400,000,
 	// which is about an 8B model on one 80 GB GPU. A size that is wrong by a
-	// factor of two costs time to first token until answers have corrected it.
-	// Default: 0.
+	// factor of two costs time to first token until answers have corrected it;
+	// under one that is less than half of what passes between two uses of a prefix,
+	// nothing is remembered that could correct it. At least 1024. Default: 0.
 	CacheCapacity int `json:"cache_capacity,omitempty"`
 
 	// How many bytes the index of cached prefixes may take. When it is too
@@ -164,8 +165,8 @@ func (c *CacheAware) setDefaults() error {
 		c.MaxPrompt = defaultMaxPrompt
 	}
 	switch {
-	case c.CacheCapacity < 0:
-		return fmt.Errorf("cache_capacity must not be negative: %d", c.CacheCapacity)
+	case c.CacheCapacity != 0 && c.CacheCapacity < minCacheCapacity:
+		return fmt.Errorf("cache_capacity must be 0 or at least %d tokens: %d", minCacheCapacity, c.CacheCapacity)
 	case c.IndexMemory < minIndexMemory:
 		return fmt.Errorf("index_memory must be at least %d bytes: %d", minIndexMemory, c.IndexMemory)
 	case c.MaxPrompt < 0 || c.MaxPrompt > bodyMemory:

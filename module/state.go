@@ -17,6 +17,10 @@ import (
 // minIndexMemory is the least that makes a working index, in bytes.
 const minIndexMemory = selection.MinStoreBytes
 
+// minCacheCapacity is the least size of a KV cache, in tokens. Less was meant in
+// another unit, and would let nothing be remembered.
+const minCacheCapacity = 1024
+
 // bodyMemory bounds all copies of request bodies together, in bytes. Beyond it
 // bodies stream through after their first kilobytes.
 const bodyMemory = 512 << 20
