@@ -23,7 +23,7 @@ import (
 
 // recordInto runs the record command until stop is called, which returns what it
 // has printed.
-func (r *rig) recordInto(file string, arguments ...string) (stop func() string) {
+func (r *rig) recordInto(file string, arguments ...string) (stop func(lines int) string) {
 	r.t.Helper()
 	ctx, interrupt := context.WithCancel(r.t.Context())
 	told, telling := io.Pipe()
@@ -40,8 +40,14 @@ func (r *rig) recordInto(file string, arguments ...string) (stop func() string) 
 	if err != nil || !strings.HasPrefix(begin, "recording into "+file) {
 		r.t.Fatalf("it tells %q, error %v", begin, err)
 	}
-	return func() string {
-		time.Sleep(100 * time.Millisecond) // for lines on their way
+	return func(want int) string {
+		// A line is written when its request has ended, shortly after the client has its answer.
+		for range 500 {
+			if text, _ := os.ReadFile(file); bytes.Count(text, []byte("\n")) >= want {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
 		interrupt()
 		end, err := io.ReadAll(lines)
 		if err := errors.Join(err, <-done); err != nil {
@@ -65,7 +71,7 @@ func TestRecordedTrafficIsReplayedAlike(t *testing.T) {
 		LongEvery: 10, LongTokens: 4000,
 	}.Workload(1)
 	results := load.Client{URL: "http://" + r.address, Model: "simulated"}.Run(t.Context(), traffic)
-	told := stop()
+	told := stop(len(results))
 	prompt, cached := 0, 0
 	for _, result := range results {
 		if result.Err != nil {
@@ -150,7 +156,7 @@ func TestRecordingOutlivesReloads(t *testing.T) {
 	r.send(t.Context(), chat{User: text(2, 100), MaxTokens: 5})
 	time.Sleep(10500 * time.Millisecond)
 	r.send(t.Context(), chat{User: text(3, 100), MaxTokens: 5})
-	stop()
+	stop(3)
 	lines, err := os.ReadFile(file)
 	if err != nil || bytes.Count(lines, []byte("\n")) != 3 {
 		t.Errorf("%d lines, error %v:\n%s", bytes.Count(lines, []byte("\n")), err, lines)
