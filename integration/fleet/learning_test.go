@@ -54,8 +54,9 @@ func bar(t *testing.T, what string, figure, most float64) {
 
 // sample is what became of a request.
 type sample struct {
-	arrived, placed, finished, ttft  time.Duration
-	replica, prompt, cached, promise int
+	arrived, placed, admitted, finished time.Duration
+	ttft                                time.Duration
+	replica, prompt, cached, promise    int
 }
 
 // record runs cache_aware and notes every request in the order of their ends.
@@ -64,8 +65,8 @@ func record(t *testing.T, o Options, seed uint64) []sample {
 	var samples []sample
 	o.watch.ended = func(r *Request) {
 		samples = append(samples, sample{
-			arrived: r.Arrived, placed: r.Placed, finished: r.sequence.Finished,
-			ttft: r.sequence.FirstToken - r.Arrived, replica: r.Replica,
+			arrived: r.Arrived, placed: r.Placed, admitted: r.sequence.Admitted,
+			finished: r.sequence.Finished, ttft: r.sequence.FirstToken - r.Arrived, replica: r.Replica,
 			prompt: r.Prompt, cached: r.Cached(), promise: r.Promised,
 		})
 	}
