@@ -11,6 +11,7 @@ import (
 // A replica that loses its cache without a word is found out: from the first
 // evidence on at most five requests are promised what is not there.
 func TestLearningLostCache(t *testing.T) {
+	byVolume(t)
 	const at = 60 * time.Second
 	events := []struct {
 		name  string
@@ -106,6 +107,7 @@ func evidence(samples []sample, event Event, knowing Knowledge) time.Duration {
 
 // Without an event nothing is missing, or the test above would count it.
 func TestLearningLostCacheCountsNothingElse(t *testing.T) {
+	byVolume(t)
 	samples := record(t, ample(t, 1), 1)
 	if slices.ContainsFunc(samples, unkept) {
 		t.Error("promises are not kept though no replica lost its cache")

@@ -17,6 +17,15 @@ import (
 
 var learning = flag.Bool("learning", false, "run the tests of learning over all seeds and workloads")
 
+// byVolume skips a test that simulates many requests in one goroutine when time
+// is short, as under the race detector.
+func byVolume(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: simulates tens of thousands of requests")
+	}
+}
+
 // learningSeeds are those of the runs.
 func learningSeeds() []uint64 {
 	if *learning {
