@@ -40,6 +40,7 @@ func misjudged(samples []sample, from time.Duration) float64 {
 
 // A capacity that is wrong by a factor of four is found out.
 func TestLearningCapacity(t *testing.T) {
+	byVolume(t)
 	workloads := map[string]time.Duration{"zipf-small-caches": long(10*time.Minute, 3*time.Minute)}
 	if *learning {
 		workloads["150-prefixes"] = 25 * time.Minute

@@ -11,6 +11,7 @@ import (
 // gain depends on how unevenly the foreign work comes: where requests are alike,
 // a rule that sees all queues as they are at any moment gains 10 % at most.
 func TestLearningForeignTraffic(t *testing.T) {
+	byVolume(t)
 	cells := []struct {
 		workload string
 		load     float64

@@ -11,6 +11,7 @@ import (
 // A replica that loses its cache without a word is found out: from the first
 // evidence on at most five requests are promised what is not there.
 func TestLearningLostCache(t *testing.T) {
+	byVolume(t)
 	const at = 60 * time.Second
 	events := []struct {
 		name  string
@@ -78,28 +79,35 @@ func ample(t *testing.T, seed uint64) Options {
 func unkept(s sample) bool { return s.promise-s.cached > max(512, s.prompt/10) }
 
 // evidence is when the router first hears of the loss: by an answer, or by the
-// first poll that has certainly come after it. A connection that breaks is none.
+// first poll that has certainly come after something to tell, which is the
+// event itself, or the first prompt that was not found. A connection that breaks
+// is none.
 func evidence(samples []sample, event Event, knowing Knowledge) time.Duration {
-	first := engine.Never
-	if knowing.Metrics > 0 {
-		first = event.At + event.For + knowing.Metrics*11/10 + knowing.Delay*3/2
-		if event.Kind == Sleep {
-			first -= event.For
-		}
-	}
-	if !knowing.Usage {
-		return first
-	}
+	counted, answered := engine.Never, engine.Never
 	for _, s := range samples {
-		if s.replica == event.Replica && s.finished >= event.At && unkept(s) {
-			return min(first, s.finished)
+		if s.replica == event.Replica && s.admitted >= event.At && unkept(s) {
+			counted, answered = min(counted, s.admitted), min(answered, s.finished)
 		}
+	}
+	switch event.Kind {
+	case Crash:
+		counted = event.At + event.For
+	case Sleep:
+		counted = event.At
+	}
+	first := engine.Never
+	if knowing.Usage {
+		first = answered
+	}
+	if knowing.Metrics > 0 && counted != engine.Never {
+		first = min(first, counted+knowing.Metrics*11/10+knowing.Delay*3/2)
 	}
 	return first
 }
 
 // Without an event nothing is missing, or the test above would count it.
 func TestLearningLostCacheCountsNothingElse(t *testing.T) {
+	byVolume(t)
 	samples := record(t, ample(t, 1), 1)
 	if slices.ContainsFunc(samples, unkept) {
 		t.Error("promises are not kept though no replica lost its cache")

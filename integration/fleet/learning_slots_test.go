@@ -12,6 +12,7 @@ import (
 // Requests do not queue at a small replica, or anywhere else, while another one
 // could start them sooner.
 func TestLearningSlots(t *testing.T) {
+	byVolume(t)
 	large, small := engine.H100x8B, engine.LlamaCpp
 	silent := engine.Ollama
 	silent.Dialect = engine.NoPages

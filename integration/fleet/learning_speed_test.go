@@ -20,6 +20,7 @@ const slowReplica = 2
 
 // Replicas of unequal speed are found out.
 func TestLearningSpeed(t *testing.T) {
+	byVolume(t)
 	workloads, loads := []string{"no-reuse", "zipf-small-caches"}, []float64{0.6}
 	if *learning {
 		workloads = append(workloads, "150-prefixes", "hotspot", "documents", "tool-heavy")

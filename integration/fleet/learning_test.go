@@ -17,6 +17,15 @@ import (
 
 var learning = flag.Bool("learning", false, "run the tests of learning over all seeds and workloads")
 
+// byVolume skips a test that simulates many requests in one goroutine when time
+// is short, as under the race detector.
+func byVolume(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("not with -short: simulates tens of thousands of requests")
+	}
+}
+
 // learningSeeds are those of the runs.
 func learningSeeds() []uint64 {
 	if *learning {
@@ -54,8 +63,9 @@ func bar(t *testing.T, what string, figure, most float64) {
 
 // sample is what became of a request.
 type sample struct {
-	arrived, placed, finished, ttft  time.Duration
-	replica, prompt, cached, promise int
+	arrived, placed, admitted, finished time.Duration
+	ttft                                time.Duration
+	replica, prompt, cached, promise    int
 }
 
 // record runs cache_aware and notes every request in the order of their ends.
@@ -64,8 +74,8 @@ func record(t *testing.T, o Options, seed uint64) []sample {
 	var samples []sample
 	o.watch.ended = func(r *Request) {
 		samples = append(samples, sample{
-			arrived: r.Arrived, placed: r.Placed, finished: r.sequence.Finished,
-			ttft: r.sequence.FirstToken - r.Arrived, replica: r.Replica,
+			arrived: r.Arrived, placed: r.Placed, admitted: r.sequence.Admitted,
+			finished: r.sequence.Finished, ttft: r.sequence.FirstToken - r.Arrived, replica: r.Replica,
 			prompt: r.Prompt, cached: r.Cached(), promise: r.Promised,
 		})
 	}
