@@ -92,13 +92,14 @@ func (c *capacityBelief) better(present int) (int, bool) {
 		return 0, false
 	}
 	enough := least + (c.errors[at]-least)*capacityGain
-	for step := 1; ; step++ {
+	for step := 1; step < capacities; step++ {
 		for _, i := range []int{at - step, at + step} {
 			if i >= 0 && i < capacities && c.errors[i] <= enough {
 				return int(capacityAt(i)), true
 			}
 		}
 	}
+	return 0, false
 }
 
 // learnCapacity lets the capacity of a replica follow what was found cached of

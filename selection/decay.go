@@ -21,10 +21,6 @@ func (d *decayed) get(now time.Time, halfLife time.Duration) float64 {
 	return d.value * math.Exp2(-float64(age)/float64(halfLife))
 }
 
-func (d *decayed) add(amount float64, now time.Time, halfLife time.Duration) {
-	d.set(d.get(now, halfLife)+amount, now)
-}
-
 func (d *decayed) set(value float64, now time.Time) {
 	d.value = value
 	if now.After(d.at) {

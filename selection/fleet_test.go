@@ -299,8 +299,8 @@ func TestNewcomerIsUsedNotStampeded(t *testing.T) {
 	}
 }
 
-// TestIdlenessIsNoAbsence lets a newcomer come first in the list after a long
-// time without requests.
+// TestIdlenessIsNoAbsence lets newcomers come first in the list after a long
+// time without requests: the second one must not take the place of those behind.
 func TestIdlenessIsNoAbsence(t *testing.T) {
 	f := newTestFleet()
 	old := addresses(3)
@@ -308,7 +308,7 @@ func TestIdlenessIsNoAbsence(t *testing.T) {
 	b.FirstToken(at(time.Second))
 	b.End(at(2*time.Second), Usage{Output: 10})
 	later := at(24 * time.Hour)
-	again := f.Place(later, chat(1, 4000), append([]string{"10.0.1.1:8000"}, old...))
+	again := f.Place(later, chat(1, 4000), append([]string{"10.0.1.1:8000", "10.0.1.2:8000"}, old...))
 	if again.Estimate.Replica != b.Estimate.Replica || again.Estimate.Matched < 3900 {
 		t.Errorf("after a quiet day the prompt went to %+v, want %s", again.Estimate, b.Estimate.Replica)
 	}

@@ -71,6 +71,11 @@ func TestSlowReplicaIsRecognised(t *testing.T) {
 	for i := range 200 {
 		w.serve(chat(uint64(1000+i), 4000), Usage{Output: 100})
 	}
+	for _, s := range f.Status(w.now) {
+		if slow := s.Replica == replicas[0]; slow != (s.PrefillPace > 2) {
+			t.Errorf("%s is believed to take %.2f times the usual time", s.Replica, s.PrefillPace)
+		}
+	}
 	others := (w.computed[replicas[1]] + w.computed[replicas[2]] + w.computed[replicas[3]]) / 3
 	if slow := w.computed[replicas[0]]; slow > others*4/10 {
 		t.Errorf("the slow replica computed %d tokens, the others %d on average", slow, others)

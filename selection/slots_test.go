@@ -49,16 +49,22 @@ func TestSlotsAreLearned(t *testing.T) {
 	}
 }
 
-// TestNoSlotsAreLearned has first tokens come late since prefills take long.
+// TestNoSlotsAreLearned has first tokens come after others have ended, as late
+// as their prefills take.
 func TestNoSlotsAreLearned(t *testing.T) {
 	f := newTestFleet()
 	replicas := addresses(1)
 	now := at(0)
+	var running []*Booking
 	for i := range 200 {
 		b := f.Place(now, chat(uint64(i), 20_000), replicas)
-		now = now.Add(1500 * time.Millisecond)
+		now = now.Add(seconds(b.Estimate.Prefill))
+		if len(running) == 3 {
+			running[0].End(now.Add(-10*time.Millisecond), Usage{Output: 100})
+			running = running[1:]
+		}
 		b.FirstToken(now)
-		defer b.End(now.Add(time.Minute), Usage{Output: 100})
+		running = append(running, b)
 	}
 	if got := f.replicas[replicas[0]].slots.limit(); got != 0 {
 		t.Errorf("%d slots learned, want none", got)
