@@ -28,6 +28,7 @@ type block struct {
 	key        uint64 // chained key of its content, 0 when it has none
 	refs       int32
 	prev, next int32
+	chain      int32  // the next block with the same place in the index, 0 for none
 	admission  uint32 // of the request that wrote it
 }
 
@@ -38,7 +39,7 @@ type paged struct {
 	total  int // blocks
 	free   int // blocks that no sequence refers to, those never used included
 	blocks []block
-	index  map[uint64]int32
+	index  keyIndex
 	spare  [][]int32 // block lists of finished requests, for reuse
 
 	admissions uint32
@@ -47,7 +48,7 @@ type paged struct {
 func newPaged(p Profile) *paged {
 	return &paged{
 		size: p.BlockSize, total: p.Blocks, free: p.Blocks,
-		blocks: make([]block, 1), index: make(map[uint64]int32),
+		blocks: make([]block, 1), index: newKeyIndex(p.Blocks),
 	}
 }
 
@@ -61,8 +62,8 @@ func (c *paged) admit(r *Request) bool {
 	}
 	idle := 0
 	for limit := c.findable(r); len(held) < limit; {
-		b, ok := c.index[r.Keys[len(held)]]
-		if !ok {
+		b := c.index.find(c.blocks, r.Keys[len(held)])
+		if b == 0 {
 			break
 		}
 		if c.blocks[b].refs == 0 {
@@ -91,7 +92,7 @@ func (c *paged) findable(r *Request) int { return min((r.tokens()-1)/c.size, len
 func (c *paged) lookup(r *Request) int {
 	n := 0
 	for limit := c.findable(r); n < limit; n++ {
-		if _, ok := c.index[r.Keys[n]]; !ok {
+		if c.index.find(c.blocks, r.Keys[n]) == 0 {
 			break
 		}
 	}
@@ -148,7 +149,7 @@ func (c *paged) steps(running []*Request, limit int) int {
 func (c *paged) used() int { return (c.total - c.free) * c.size }
 
 func (c *paged) clear() {
-	clear(c.index)
+	c.index.clear()
 	for i := range c.blocks {
 		c.blocks[i].key = 0
 	}
@@ -164,10 +165,7 @@ func (c *paged) take() int32 {
 	}
 	b := c.blocks[0].next
 	c.unlink(b)
-	if key := c.blocks[b].key; key != 0 {
-		delete(c.index, key)
-		c.blocks[b].key = 0
-	}
+	c.index.remove(c.blocks, b)
 	c.blocks[b].refs = 1
 	return b
 }
@@ -204,13 +202,13 @@ func (c *paged) setKey(b int32, key uint64, admission uint32) {
 	if key == 0 {
 		return
 	}
-	if old, ok := c.index[key]; ok {
+	if old := c.index.find(c.blocks, key); old != 0 {
 		twin := &c.blocks[old]
 		if twin.refs > 0 && twin.admission > admission {
 			return
 		}
-		twin.key = 0
+		c.index.remove(c.blocks, old)
 	}
-	c.index[key] = b
-	c.blocks[b].key, c.blocks[b].admission = key, admission
+	c.index.add(c.blocks, b, key)
+	c.blocks[b].admission = admission
 }
