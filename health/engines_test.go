@@ -188,6 +188,9 @@ func TestEngines(t *testing.T) {
 				t.Fatal("the page is refused")
 			}
 			wantTold(t, r, tt.want)
+			if private := strings.HasPrefix(name, "llama.cpp") || strings.HasPrefix(name, "Ollama"); r.PrivateSlots != private {
+				t.Errorf("private slots %t, want %t", r.PrivateSlots, private)
+			}
 			if r.PrefixCaching != tt.caching || r.Sleeping != tt.asleep || r.SlotsAssumed != tt.assumed {
 				t.Errorf("prefix caching %s, sleeping %t, slots assumed %t",
 					r.PrefixCaching, r.Sleeping, r.SlotsAssumed)
@@ -226,6 +229,9 @@ func TestLlamaRecordings(t *testing.T) {
 			continue
 		}
 		wantTold(t, r, tt.want)
+		if !r.PrivateSlots {
+			t.Errorf("%s does not tell that slots are private", file)
+		}
 	}
 }
 

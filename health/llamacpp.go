@@ -54,7 +54,7 @@ func readLlama(body []byte, r *Report) bool {
 // it worked on last, token by token.
 func llamaCache(r *Report) {
 	r.BlockTokens = 1
-	r.PrefixCaching = On
+	r.PrefixCaching, r.PrivateSlots = On, true
 }
 
 func readLlamaSlots(body []byte, r *Report) bool {

@@ -19,7 +19,7 @@ func readOllama(body []byte, r *Report) bool {
 	}
 	// OLLAMA_NUM_PARALLEL is 1 unless set, and no page tells it.
 	r.Slots, r.SlotsAssumed = 1, true
-	r.PrefixCaching = On
+	r.PrefixCaching, r.PrivateSlots = On, true // it runs llama.cpp
 	r.Sleeping = len(*ps.Models) == 0
 	for _, m := range *ps.Models {
 		if m.Context > 0 {

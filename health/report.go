@@ -24,6 +24,9 @@ type Report struct {
 	PrefixCaching Setting
 	// SlotsAssumed says that Slots is the engine's default, not its own word.
 	SlotsAssumed bool
+	// PrivateSlots says that each slot keeps the sequence it served last for
+	// itself: nothing that is cached is shared between slots.
+	PrivateSlots bool
 
 	// Running and Waiting are numbers of requests.
 	Running, Waiting float64
@@ -142,6 +145,7 @@ func (r *Report) fill(facts *Report) {
 	}
 	r.Sleeping = r.Sleeping || facts.Sleeping
 	r.SlotsAssumed = r.SlotsAssumed || facts.SlotsAssumed
+	r.PrivateSlots = r.PrivateSlots || facts.PrivateSlots
 }
 
 // RestartedSince reports whether the engine started anew between the earlier

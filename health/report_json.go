@@ -13,6 +13,7 @@ type reportFacts struct {
 	Sleeping      bool      `json:"sleeping"`
 	PrefixCaching string    `json:"prefix_caching"`
 	SlotsAssumed  bool      `json:"slots_assumed"`
+	PrivateSlots  bool      `json:"private_slots"`
 }
 
 // MarshalJSON leaves out what is not known, as JSON has no NaN.
@@ -20,6 +21,7 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	m := map[string]any{
 		"at": r.At, "engine": r.Engine, "restarted": r.Restarted, "sleeping": r.Sleeping,
 		"prefix_caching": r.PrefixCaching.String(), "slots_assumed": r.SlotsAssumed,
+		"private_slots": r.PrivateSlots,
 	}
 	for i, q := range r.quantities() {
 		if Known(*q) {
@@ -45,7 +47,8 @@ func (r *Report) UnmarshalJSON(text []byte) error {
 			*q = number
 		}
 	}
-	r.At, r.Engine, r.Restarted, r.Sleeping, r.SlotsAssumed = facts.At, facts.Engine, facts.Restarted, facts.Sleeping, facts.SlotsAssumed
+	r.At, r.Engine, r.Restarted, r.Sleeping = facts.At, facts.Engine, facts.Restarted, facts.Sleeping
+	r.SlotsAssumed, r.PrivateSlots = facts.SlotsAssumed, facts.PrivateSlots
 	r.PrefixCaching = settingOf(facts.PrefixCaching)
 	return nil
 }

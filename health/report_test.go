@@ -74,7 +74,8 @@ func TestReportSurvivesJSON(t *testing.T) {
 			*q = float64(i)
 		}
 		r.At = time.Unix(1_700_000_000, 0).UTC()
-		r.Engine, r.Restarted, r.Sleeping, r.SlotsAssumed, r.PrefixCaching = "vllm", true, true, true, caching
+		r.Engine, r.Restarted, r.Sleeping, r.PrefixCaching = "vllm", true, true, caching
+		r.SlotsAssumed, r.PrivateSlots = true, true
 		r.Waiting = math.NaN()
 		text, err := json.Marshal(r)
 		if err != nil {
@@ -97,10 +98,11 @@ func TestReportSurvivesJSON(t *testing.T) {
 func TestFill(t *testing.T) {
 	facts, r := unknown(), unknown()
 	facts.Slots, facts.Running, facts.PrefixCaching, facts.Sleeping = 4, 9, On, true
+	facts.PrivateSlots = true
 	r.Running, r.PrefixCaching = 1, Off
 	r.fill(&facts)
 	wantTold(t, r, map[string]float64{"running": 1, "slots": 4})
-	if r.PrefixCaching != Off || !r.Sleeping {
-		t.Errorf("prefix caching %s, sleeping %t", r.PrefixCaching, r.Sleeping)
+	if r.PrefixCaching != Off || !r.Sleeping || !r.PrivateSlots {
+		t.Errorf("prefix caching %s, sleeping %t, private slots %t", r.PrefixCaching, r.Sleeping, r.PrivateSlots)
 	}
 }
