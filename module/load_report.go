@@ -12,6 +12,7 @@ func reportOf(r *health.Report) selection.Report {
 		Restarted:       r.Restarted,
 		Sleeping:        r.Sleeping,
 		NoPrefixCaching: r.PrefixCaching == health.Off,
+		PrivateSlots:    r.PrivateSlots,
 		Running:         r.Running,
 		Waiting:         r.Waiting,
 		CapacityTokens:  r.CapacityTokens,

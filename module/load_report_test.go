@@ -46,6 +46,7 @@ func TestReportOfStates(t *testing.T) {
 		"sleeping":         {health.Report{Sleeping: true}, selection.Report{Sleeping: true}},
 		"prefix cache on":  {health.Report{PrefixCaching: health.On}, selection.Report{}},
 		"prefix cache off": {health.Report{PrefixCaching: health.Off}, selection.Report{NoPrefixCaching: true}},
+		"private slots":    {health.Report{PrivateSlots: true}, selection.Report{PrivateSlots: true}},
 		"prefix cache not told": {
 			health.Report{PrefixCaching: health.Unknown}, selection.Report{},
 		},

@@ -33,6 +33,7 @@ type Booking struct {
 	// The fields below are guarded by the fleet's lock.
 	prefill            time.Duration // charged
 	prompt             int           // tokens charged
+	blocks             []Block       // of the prompt
 	streamed           bool
 	stage              stage
 	took               time.Duration // of the prefill
@@ -71,6 +72,7 @@ func (b *Booking) End(now time.Time, usage Usage) {
 	if !b.close(now, func() {
 		b.replica.failures.succeed(modelCell(b.model), now)
 		b.fleet.learn(b, now, usage)
+		b.replica.sequences.end(b, usage.Output)
 	}) {
 		return
 	}
@@ -82,7 +84,13 @@ func (b *Booking) End(now time.Time, usage Usage) {
 // then stays; a prefill that was not known to be done is taken as not begun.
 func (b *Booking) Cancel(now time.Time, usage Usage) {
 	prefilled := false
-	if !b.close(now, func() { prefilled = b.stage == running && b.streamed }) {
+	if !b.close(now, func() {
+		if prefilled = b.stage == running && b.streamed; prefilled {
+			b.replica.sequences.end(b, usage.Output)
+		} else {
+			b.replica.sequences.undo(b)
+		}
+	}) {
 		return
 	}
 	if prefilled {
@@ -111,6 +119,7 @@ func (b *Booking) Fail(now time.Time, failure Failure) {
 		if failure != FailureRequest {
 			b.replica.failures.fail(modelCell(b.model), failure == FailureReplica, b.began, now)
 		}
+		b.replica.sequences.undo(b)
 	}) {
 		return
 	}

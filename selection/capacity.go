@@ -103,9 +103,10 @@ func (c *capacityBelief) better(present int) (int, bool) {
 }
 
 // learnCapacity lets the capacity of a replica follow what was found cached of
-// prompts of so many tokens, of which each capacity promised some.
+// prompts of so many tokens, of which each capacity promised some. What private
+// slots hold depends on their number only.
 func (f *Fleet) learnCapacity(r *replica, promised func(i int) float64, tokens, found float64) {
-	if promised(capacities-1)-promised(0) <= tellingShare*tokens {
+	if r.sequences.known() || promised(capacities-1)-promised(0) <= tellingShare*tokens {
 		return
 	}
 	r.belief.prove(promised, found)

@@ -87,7 +87,7 @@ func (f *Fleet) learnCounters(r *replica, report *Report, foreign float64) {
 		foreign < counterForeign && c.generation == r.generation
 	last := c.last
 	c.last = look{queries: report.PrefixQueries, hits: report.PrefixHits}
-	if usable && !r.doubted && last.lost(report) {
+	if usable && !r.doubted && !r.sequences.known() && last.lost(report) {
 		f.doubt(r)
 	} else if usable && (queries < c.tokens/2 || !f.compare(r, c.tokens*min(1, hits/max(queries, 1)))) {
 		return // there is more to come

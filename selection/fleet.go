@@ -98,7 +98,7 @@ func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []
 	f.estimates = f.estimates[:0]
 	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
 	for _, r := range f.candidates {
-		e := f.estimate(r, request, matchOf(r, matches), mean, now)
+		e := f.estimate(r, request, r.holds(request, matches), mean, now)
 		e.Failing = r.failures.price(cell, now)
 		e.Cost += e.Failing
 		f.estimates = append(f.estimates, e)
@@ -106,9 +106,13 @@ func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []
 	return f.estimates
 }
 
-// matchOf is what a replica holds of a prompt; one that joined after the
-// lookup holds nothing.
-func matchOf(r *replica, matches []Match) Match {
+// holds is what a replica holds of a prompt; one that joined after the lookup
+// holds nothing. Where slots are private the index says too much, but it alone
+// knows hints.
+func (r *replica) holds(request *Request, matches []Match) Match {
+	if r.sequences.known() && !request.hinted {
+		return r.sequences.match(request.Blocks, request.Tokens)
+	}
 	if int(r.slot) < len(matches) {
 		return matches[r.slot]
 	}
@@ -149,6 +153,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		began:      now,
 		prefill:    seconds(e.Prefill),
 		prompt:     request.Tokens + request.Extra,
+		blocks:     request.Blocks,
 		streamed:   request.Streamed,
 		generation: r.generation,
 	}
@@ -157,6 +162,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 	}
 	r.tally.booked++
 	r.ledger.add(b, now)
+	r.sequences.begin(b)
 	r.rates.book(now, e.Prefill)
 	return b
 }

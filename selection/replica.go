@@ -26,13 +26,14 @@ type replica struct {
 	generation int  // counts the occasions on which promises lost their meaning
 	trust      trust
 
-	slots    slots
-	counters counters
-	tally    tally
-	ledger   ledger
-	foreign  foreign
-	failures failures
-	rates    rates
+	slots     slots
+	sequences sequences // where slots are private
+	counters  counters
+	tally     tally
+	ledger    ledger
+	foreign   foreign
+	failures  failures
+	rates     rates
 }
 
 // admission is how long a sequence of the given length waits for a place in

@@ -16,6 +16,9 @@ type Report struct {
 	Sleeping bool
 	// NoPrefixCaching says that it reuses no prefixes.
 	NoPrefixCaching bool
+	// PrivateSlots says that each of its Slots keeps the sequence it served last
+	// and shares nothing with the others, as with llama.cpp.
+	PrivateSlots bool
 
 	// Running and Waiting are numbers of requests.
 	Running, Waiting float64
@@ -45,13 +48,14 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 	if report.NoPrefixCaching {
 		r.trust = trust{}
 	}
-	if Known(report.CapacityTokens) {
-		r.report(int(min(report.CapacityTokens, maxCapacity)))
-		f.resize(r)
-	}
 	if Known(report.Slots) {
 		r.slots.reported = int(min(report.Slots, math.MaxInt32))
 	}
+	r.resizeSequences(report)
+	if Known(report.CapacityTokens) {
+		r.report(int(min(report.CapacityTokens, maxCapacity)))
+	}
+	f.resize(r)
 	own := r.ledger.inFlight()
 	if all, ok := r.foreign.report(report, own); ok {
 		r.rates.report(now, float64(own), all)
@@ -88,6 +92,20 @@ func (f *Fleet) SetSpeed(now time.Time, address string, speed Speed) {
 	defer f.mu.Unlock()
 	r := f.join(address, now)
 	r.speed, r.pinned = speed, true
+}
+
+// resizeSequences notes whether the replica has private slots, and how many. A
+// capacity that was learned before that is known means nothing.
+func (r *replica) resizeSequences(report *Report) {
+	known := r.sequences.known()
+	if !report.PrivateSlots {
+		r.sequences.resize(0)
+	} else if Known(report.Slots) {
+		r.sequences.resize(r.slots.reported)
+	}
+	if r.sequences.known() != known {
+		r.learned, r.belief = 0, capacityBelief{}
+	}
 }
 
 // report notes the capacity that the replica reports. A new one is believed

@@ -14,9 +14,12 @@ const (
 
 // Request is one request as the decision sees it.
 type Request struct {
-	Model  string
-	Work   Work
-	Blocks []Block // the prompt's key chain, root first; empty when it could not be read
+	Model string
+	Work  Work
+	// Blocks is the prompt's key chain, root first; empty when it could not be
+	// read. It is kept after Place and must not change while the booking is open
+	// or after it has ended in an answer.
+	Blocks []Block
 	// Hints are keys of sessions and the like that the request belongs to, most
 	// telling first. They are matched, exactly, when there are no blocks.
 	Hints  []uint64

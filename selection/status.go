@@ -69,7 +69,7 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Replica:     r.address,
 		Capacity:    r.capacity,
 		Source:      source,
-		Resident:    f.residency.Held(r.slot),
+		Resident:    f.resident(r),
 		Doubted:     r.doubted,
 		Regret:      f.residency.Regret(r.slot),
 		Queued:      r.ledger.queued,
@@ -94,4 +94,12 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Checked:   r.tally.checked,
 		Unchecked: r.tally.unchecked,
 	}
+}
+
+// resident is the number of tokens that a replica is believed to hold.
+func (f *Fleet) resident(r *replica) int {
+	if r.sequences.known() {
+		return r.sequences.resident()
+	}
+	return f.residency.Held(r.slot)
 }

@@ -58,7 +58,7 @@ func (f *Fleet) learnResidency(b *Booking, found float64) {
 	switch {
 	case b.generation != r.generation || b.claim == nil:
 	case f.settleDoubt(r, float64(m.Pending), float64(m.Maybe), found):
-	case lost(b.claim.promise.at(r.belief.proved), found):
+	case !r.sequences.known() && lost(b.claim.promise.at(r.belief.proved), found):
 		learnShare(&r.trust.sure, 0, float64(m.Sure), found)
 		f.doubt(r)
 	default:
@@ -79,6 +79,7 @@ func (f *Fleet) doubt(r *replica) {
 	r.doubted = true
 	r.generation++
 	f.residency.Doubt(r.slot)
+	r.sequences.doubt()
 }
 
 // forget says that the replica has lost its cache. The caller holds the lock.
@@ -86,6 +87,7 @@ func (f *Fleet) forget(r *replica) {
 	r.doubted = false
 	r.generation++
 	f.residency.Forget(r.slot)
+	r.sequences.forget()
 }
 
 // settleDoubt compares how much of prompts a doubted replica surely has, how
@@ -98,8 +100,10 @@ func (f *Fleet) settleDoubt(r *replica, has, may, found float64) bool {
 	r.generation++
 	if found >= (has+may)/2 {
 		f.residency.Believe(r.slot)
+		r.sequences.believe()
 	} else {
 		f.residency.Disbelieve(r.slot)
+		r.sequences.disbelieve()
 	}
 	return true
 }

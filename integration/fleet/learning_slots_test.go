@@ -83,3 +83,17 @@ func (f *run) soonest(r *Request) time.Duration {
 	}
 	return soonest
 }
+
+// What slots hold that are not shared is foretold, where metrics tell that they
+// are not.
+func TestLearningPrivateSlots(t *testing.T) {
+	byVolume(t)
+	for _, load := range []struct{ share, most float64 }{{0.3, 0.02}, {0.8, 0.05}} {
+		var wrong figures
+		for _, seed := range learningSeeds() {
+			o := scenario(t, "four-slots", load.share, seed, 5*time.Minute)
+			wrong = append(wrong, misjudged(record(t, o, seed), time.Minute))
+		}
+		bar(t, fmt.Sprintf("four slots at load %.1f: hits misjudged", load.share), wrong.mean(), load.most)
+	}
+}

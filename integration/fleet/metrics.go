@@ -93,8 +93,9 @@ func tell(now time.Duration, e *engine.Engine) health.Report {
 	case engine.LlamaCppPages:
 		r.CapacityTokens, r.BlockTokens = float64(p.Capacity()), 1
 		r.Slots, r.ContextTokens = float64(p.MaxSequences), float64(p.MaxTokens())
+		r.PrivateSlots = true
 	case engine.OllamaPages:
-		r.Slots, r.SlotsAssumed = 1, true
+		r.Slots, r.SlotsAssumed, r.PrivateSlots = 1, true, true
 		r.ContextTokens = float64(p.MaxTokens())
 		r.CapacityTokens = r.ContextTokens
 		return r
@@ -112,8 +113,8 @@ func tell(now time.Duration, e *engine.Engine) health.Report {
 func report(page *health.Report) *selection.Report {
 	return &selection.Report{
 		At: page.At, Restarted: page.Restarted, Sleeping: page.Sleeping,
-		NoPrefixCaching: page.PrefixCaching == health.Off,
-		Running:         page.Running, Waiting: page.Waiting,
+		NoPrefixCaching: page.PrefixCaching == health.Off, PrivateSlots: page.PrivateSlots,
+		Running: page.Running, Waiting: page.Waiting,
 		CapacityTokens: page.CapacityTokens, Slots: page.Slots,
 		PrefixQueries: page.PrefixQueries, PrefixHits: page.PrefixHits,
 	}
