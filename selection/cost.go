@@ -1,31 +1,32 @@
 package selection
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
 const (
-	// decodeWeight is what a second of decoding counts against a second of
-	// waiting for the first token.
-	decodeWeight = 0.3
+	// decodeWeight is what a second of this request's own decoding counts against
+	// a second of waiting for its first token. It is small, since batches even out
+	// while an answer lasts: what differs now differs for a part of it.
+	decodeWeight = 0.1
+	// stallWeight is what a second counts for which a decoding sequence waits.
+	stallWeight = 0.3
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 3
+	// slotRegret is the regret of private slots: a miss displaces a whole sequence
+	// of a few, so that most of it is asked for again. Fitted.
+	slotRegret = 0.875
 	// regretLimit and utilisationLimit keep the two shares whose price goes to
 	// infinity near 1 away from it.
-	regretLimit      = 0.8
+	regretLimit      = 0.875
 	utilisationLimit = 0.9
 	// queueingLimit bounds how many later requests a prefill is charged for.
 	queueingLimit = 16
-	// prefillChunk is how many prompt tokens engines usually compute in one step.
-	prefillChunk = 8192
 )
 
 // estimate prices a request on a replica that holds so much of its prompt. In
 // seconds,
 //
-//	cost = wait + prefill*factor + 0.3*decode
+//	cost = wait + prefill*factor + 0.1*decode
 //	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.3*running
 //
 // The factor is what a second of prefill costs everybody. r is the share of
@@ -40,7 +41,6 @@ func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, 
 	sequences := r.ledger.running + int(r.foreign.running)
 	if request.Work != Light {
 		f.estimatePrompt(&e, r, request)
-		e.Wait += r.steps(float64(e.Uncached), sequences, r.ledger.context) * f.decodePace(r)
 	}
 	if request.Work == Generate {
 		e.Decode = f.estimateDecode(r, request, sequences+r.ledger.queued+1)
@@ -60,15 +60,6 @@ func (f *Fleet) estimatePrompt(e *Estimate, r *replica, request *Request) {
 	e.Prefill = r.speed.prefill(float64(e.Matched), float64(e.Uncached)) * f.prefillPace(r)
 }
 
-// steps is what the decoding of other sequences adds to the time of a prefill,
-// in seconds at the usual speed: engines do both in the same steps.
-func (r *replica) steps(uncached float64, sequences, context int) float64 {
-	if sequences == 0 {
-		return 0
-	}
-	return (0.5 + math.Ceil(uncached/prefillChunk)) * r.speed.interToken(sequences, float64(context))
-}
-
 // estimateDecode is the time to generate the answer among so many sequences,
 // this one included, in seconds.
 func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) float64 {
@@ -78,7 +69,15 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
-	regret := min(f.residency.Regret(r.slot), regretLimit)
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	return 1/(1-regret) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) + decodeWeight*float64(sequences)
+	return 1/(1-f.regret(r)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
+		stallWeight*float64(sequences)
+}
+
+// regret is the share of the tokens evicted by a replica that are asked for again.
+func (f *Fleet) regret(r *replica) float64 {
+	if r.sequences.known() {
+		return slotRegret
+	}
+	return min(f.residency.Regret(r.slot), regretLimit)
 }

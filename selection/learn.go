@@ -1,6 +1,12 @@
 package selection
 
-import "time"
+import (
+	"math"
+	"time"
+)
+
+// prefillChunk is how many prompt tokens engines usually compute in one step.
+const prefillChunk = 8192
 
 // learn takes in what a booking that ended in an answer shows. The caller
 // holds the fleet's lock.
@@ -62,6 +68,17 @@ func (f *Fleet) learnPrefill(b *Booking, usage Usage, cached float64) {
 		steps := r.steps(float64(b.prompt)-cached, b.sequences, b.context)
 		f.observe(&r.paces.prefill, &f.paces.prefill, b.took.Seconds(), expected+steps)
 	}
+}
+
+// steps is what the decoding of other sequences adds to the time of a prefill,
+// in seconds at the usual speed: engines do both in the same steps, half of one
+// before it on average and one for every chunk. It is no part of the price,
+// which it does not improve.
+func (r *replica) steps(uncached float64, sequences, context int) float64 {
+	if sequences == 0 {
+		return 0
+	}
+	return (0.5 + math.Ceil(uncached/prefillChunk)) * r.speed.interToken(sequences, float64(context))
 }
 
 // learnDecode compares the time from the first token to the last with what it
