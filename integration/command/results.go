@@ -13,7 +13,7 @@ import (
 )
 
 // results is a file of a study's runs: a line that says what they have in common,
-// then one for each, in JSON.
+// then one for each, in JSON. Files of the same study can be put together.
 type results struct {
 	file  *os.File
 	known []fleet.Row
@@ -52,21 +52,28 @@ func (r *results) read(want common) error {
 	if len(text) == 0 {
 		return r.line(want)
 	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	var have common
-	if err := decoder.Decode(&have); err != nil {
-		return err
-	}
-	if have != want {
-		return fmt.Errorf("they are of %d replicas over %g s, not of %d over %g s",
-			have.Replicas, have.Duration, want.Replicas, want.Duration)
-	}
-	for decoder.More() {
-		var row fleet.Row
-		if err := decoder.Decode(&row); err != nil {
+	return r.decode(json.NewDecoder(bytes.NewReader(text)), want)
+}
+
+// decode reads lines of runs. What they have in common is told at the beginning,
+// and again where another file was appended.
+func (r *results) decode(lines *json.Decoder, want common) error {
+	for begun := false; lines.More(); begun = true {
+		var line struct {
+			common
+			fleet.Row
+		}
+		if err := lines.Decode(&line); err != nil {
 			return err
 		}
-		r.known = append(r.known, row)
+		switch {
+		case line.common == want:
+		case !begun || line.common != common{}:
+			return fmt.Errorf("they are of %d replicas over %g s, not of %d over %g s",
+				line.Replicas, line.Duration, want.Replicas, want.Duration)
+		default:
+			r.known = append(r.known, line.Row)
+		}
 	}
 	return nil
 }

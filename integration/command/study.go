@@ -21,7 +21,7 @@ func studyCommand() *cobra.Command {
 		Long: `
 Runs every policy on every workload in virtual time and prints how cache_aware
 did in each against the best of the others, and how each policy compares with
-the best of each workload. By default with one seed, at high load, for ten
+cache_aware and with the best of each workload. By default with one seed, at high load, for ten
 minutes each, which takes some minutes; --full takes three loads and the seeds 6
 to 10, which takes hours. With --results it goes on where it was interrupted:
 

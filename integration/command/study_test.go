@@ -30,7 +30,7 @@ func TestStudyPrintsTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"four-slots  0.80     6       random", "best other", "cache_aware to the best other"} {
+	for _, want := range []string{"four-slots  0.80     6       random", "best other", "ratio to cache_aware", "cache_aware to the best other"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
@@ -69,11 +69,46 @@ func TestStudyGoesOnWhereItWasInterrupted(t *testing.T) {
 	}
 }
 
-func TestStudyRejectsNonsense(t *testing.T) {
-	broken := filepath.Join(t.TempDir(), "results.jsonl")
-	if err := os.WriteFile(broken, []byte("{\"replicas\":2,\"duration_s\":20}\nhello\n"), 0o600); err != nil {
+// Files of the same study, one after the other, are one.
+func TestStudyReadsFilesPutTogether(t *testing.T) {
+	folder := t.TempDir()
+	var together []byte
+	for _, seed := range []string{"6", "7"} {
+		file := filepath.Join(folder, seed)
+		if _, err := runStudy(t, "--seeds", seed, "--results", file); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		together = append(together, text...)
+	}
+	file := filepath.Join(folder, "both")
+	if err := os.WriteFile(file, together, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := runStudy(t, "--seeds", "6,7", "--results", file); err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || !bytes.Equal(text, together) {
+		t.Errorf("error %v, ran again and added\n%s", err, bytes.TrimPrefix(text, together))
+	}
+}
+
+func TestStudyRejectsNonsense(t *testing.T) {
+	folder := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	head := "{\"replicas\":2,\"duration_s\":20}\n"
+	broken := write("broken", head+"hello\n")
+	headless := write("headless", "{\"policy\":\"random\"}\n")
+	mixed := write("mixed", head+"{\"replicas\":3,\"duration_s\":20}\n")
 	for _, c := range []struct{ arguments, message string }{
 		{"--workloads best", `unknown workload "best"`},
 		{"--policies best", `unknown policy "best"`},
@@ -83,6 +118,8 @@ func TestStudyRejectsNonsense(t *testing.T) {
 		{"--loads 0", "--loads must be more than 0 and at most 10: 0"},
 		{"--results /nowhere/a", "opening results: open /nowhere/a"},
 		{"--results " + broken, "reading results in " + broken},
+		{"--results " + headless, "they are of 0 replicas over 0 s"},
+		{"--results " + mixed, "they are of 3 replicas over 20 s"},
 	} {
 		if _, err := runStudy(t, strings.Fields(c.arguments)...); err == nil || !strings.Contains(err.Error(), c.message) {
 			t.Errorf("%q: error %v, want %q", c.arguments, err, c.message)

@@ -16,8 +16,8 @@ var measures = []struct {
 	{"end to end", func(r Row) float64 { return r.E2EMean }, func(s *Summary) *Ratio { return &s.E2E }},
 }
 
-// Summary is how a policy compares with the best one of each cell, a cell being
-// a workload at a load with a seed: ratios, as geometric mean and worst.
+// Summary is how a policy compares in each cell, a cell being a workload at a
+// load with all seeds together: ratios, as geometric mean, worst and best.
 type Summary struct {
 	Policy string `json:"policy"`
 	TTFT   Ratio  `json:"ttft_mean"`
@@ -25,11 +25,13 @@ type Summary struct {
 	E2E    Ratio  `json:"e2e_mean"`
 }
 
-// Ratio to the best of each cell.
+// Ratio to what is compared with, over the cells.
 type Ratio struct {
-	Mean  float64 `json:"geometric_mean"`
-	Worst float64 `json:"worst"`
-	At    string  `json:"worst_at"`
+	Mean    float64 `json:"geometric_mean"`
+	Worst   float64 `json:"worst"`
+	WorstAt string  `json:"worst_at"`
+	Best    float64 `json:"best"`
+	BestAt  string  `json:"best_at"`
 
 	logs float64 // sum
 	n    int
@@ -40,32 +42,43 @@ func (r *Ratio) add(ratio float64, at string) {
 	r.n++
 	r.Mean = math.Exp(r.logs / float64(r.n))
 	if ratio > r.Worst {
-		r.Worst, r.At = ratio, at
+		r.Worst, r.WorstAt = ratio, at
+	}
+	if r.n == 1 || ratio < r.Best {
+		r.Best, r.BestAt = ratio, at
 	}
 }
 
 // Summarize compares the policies of rows, in the order in which they appear, with
-// the best of them, cache_aware included. Bounds are left out.
-func Summarize(rows []Row) []Summary {
-	return summarize(rows, func(Row) bool { return true })
-}
+// the best of them in each cell, cache_aware included. Bounds are left out.
+func Summarize(rows []Row) []Summary { return summarize(rows, isPolicy, isPolicy) }
 
 // Versus compares cache_aware with the best of the others in each cell, so that
-// ratios under 1 are better than all of them.
-func Versus(rows []Row) (own Summary) {
-	for _, s := range summarize(rows, func(r Row) bool { return r.Policy != OwnPolicy }) {
-		if s.Policy == OwnPolicy {
-			own = s
-		}
+// ratios under 1 are better than all of them. There is nothing in it without
+// others.
+func Versus(rows []Row) Summary {
+	list := summarize(rows, isOwn, func(r Row) bool { return isPolicy(r) && !isOwn(r) })
+	if len(list) == 0 {
+		return Summary{Policy: OwnPolicy}
 	}
-	return own
+	return list[0]
 }
 
-// summarize compares with the best rival of each cell.
-func summarize(rows []Row, rival func(Row) bool) (list []Summary) {
+// AgainstOwn compares all others, bounds included, with cache_aware, so that a
+// ratio of 1.2 takes a fifth longer than cache_aware.
+func AgainstOwn(rows []Row) []Summary {
+	return summarize(rows, func(r Row) bool { return !isOwn(r) }, isOwn)
+}
+
+func isOwn(r Row) bool    { return r.Policy == OwnPolicy }
+func isPolicy(r Row) bool { return !IsBound(r.Policy) }
+
+// summarize compares those that are listed with the best rival of each cell.
+func summarize(rows []Row, listed, rival func(Row) bool) (list []Summary) {
+	rows = Merge(rows)
 	places := map[string]int{}
 	for _, row := range rows {
-		if _, ok := places[row.Policy]; !ok && !IsBound(row.Policy) {
+		if _, ok := places[row.Policy]; !ok && listed(row) {
 			places[row.Policy] = len(list)
 			list = append(list, Summary{Policy: row.Policy})
 		}
@@ -73,13 +86,13 @@ func summarize(rows []Row, rival func(Row) bool) (list []Summary) {
 	for _, m := range measures {
 		best := map[string]Row{}
 		for _, row := range rows {
-			if low, ok := best[row.cell()]; !IsBound(row.Policy) && rival(row) && (!ok || m.of(row) < m.of(low)) {
+			if low, ok := best[row.cell()]; rival(row) && (!ok || m.of(row) < m.of(low)) {
 				best[row.cell()] = row
 			}
 		}
 		for _, row := range rows {
 			low, ok := best[row.cell()]
-			if place, listed := places[row.Policy]; ok && listed && m.of(low) > 0 {
+			if place, in := places[row.Policy]; ok && in {
 				m.into(&list[place]).add(m.of(row)/m.of(low), row.cell())
 			}
 		}

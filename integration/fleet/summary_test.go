@@ -18,22 +18,59 @@ var twoCells = []Row{
 	rowOf("a", "v", 1, 8, 10, 5), rowOf(OwnPolicy, "v", 1, 4, 5, 5), rowOf(PooledLRU, "v", 1, 0.1, 0.1, 0.1),
 }
 
+func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
+
 func TestSummaries(t *testing.T) {
-	near := func(a, b float64) bool { return math.Abs(a-b) < 1e-12 }
 	list := Summarize(twoCells)
 	if len(list) != 2 || list[0].Policy != "a" || list[1].Policy != OwnPolicy {
 		t.Fatalf("%+v", list)
 	}
 	a, own := list[0], list[1]
-	if !near(a.TTFT.Mean, math.Sqrt2) || a.TTFT.Worst != 2 || a.TTFT.At != "v@0.8#1" || !near(a.P99.Mean, 2) || a.E2E.Mean != 1 {
+	if !near(a.TTFT.Mean, math.Sqrt2) || !near(a.TTFT.Worst, 2) || a.TTFT.WorstAt != "v@0.8" || !near(a.P99.Mean, 2) || !near(a.E2E.Mean, 1) {
 		t.Errorf("a: %+v", a)
 	}
-	if !near(own.TTFT.Mean, math.Sqrt2) || own.TTFT.At != "w@0.8#1" || own.P99.Worst != 1 {
+	if !near(own.TTFT.Mean, math.Sqrt2) || own.TTFT.WorstAt != "w@0.8" || !near(own.P99.Worst, 1) {
 		t.Errorf("own: %+v", own)
 	}
 	versus := Versus(twoCells)
-	if !near(versus.TTFT.Mean, 1) || versus.TTFT.Worst != 2 || !near(versus.P99.Mean, 0.5) {
+	if !near(versus.TTFT.Mean, 1) || !near(versus.TTFT.Worst, 2) || !near(versus.P99.Mean, 0.5) {
 		t.Errorf("to the best other: %+v", versus)
+	}
+	against := AgainstOwn(twoCells)
+	if len(against) != 2 || against[0].Policy != "a" || against[1].Policy != PooledLRU {
+		t.Fatalf("%+v", against)
+	}
+	if a := against[0]; !near(a.TTFT.Mean, 1) || !near(a.TTFT.Best, 0.5) || a.TTFT.BestAt != "w@0.8" || !near(a.P99.Mean, 2) {
+		t.Errorf("against cache_aware: %+v", a)
+	}
+}
+
+// One seed's luck is no cell of its own: a policy that is faster under one seed
+// and slower under another is compared by what both come to.
+func TestSeedsAreOneCell(t *testing.T) {
+	rows := []Row{
+		rowOf("a", "w", 1, 1, 4, 1), rowOf(OwnPolicy, "w", 1, 4, 4, 1),
+		rowOf("a", "w", 2, 9, 9, 1), rowOf(OwnPolicy, "w", 2, 1, 4, 1),
+	}
+	list := Summarize(rows)
+	if a := list[0].TTFT; !near(a.Mean, 1.5) || !near(a.Worst, 1.5) || a.WorstAt != "w@0.8" {
+		t.Errorf("a to the best of the cell: %+v", a)
+	}
+	if own := list[1].TTFT; !near(own.Worst, 1) {
+		t.Errorf("cache_aware to the best of the cell: %+v", own)
+	}
+	if own := Versus(rows).TTFT; !near(own.Mean, 2.0/3) || !near(own.Worst, 2.0/3) {
+		t.Errorf("cache_aware to the other: %+v", own)
+	}
+	if a := AgainstOwn(rows)[0].P99; !near(a.Mean, 1.5) || !near(a.Best, 1.5) {
+		t.Errorf("a to cache_aware: %+v", a)
+	}
+	var b strings.Builder
+	if err := errors.Join(WriteCells(&b, rows), WriteSummary(&b, rows)); err != nil {
+		t.Fatal(err)
+	}
+	if text := b.String(); strings.Count(text, "w  0.80") != 1 || strings.Contains(text, "#") {
+		t.Errorf("seeds are told apart in\n%s", text)
 	}
 }
 
@@ -54,17 +91,32 @@ func TestMergePutsSeedsTogether(t *testing.T) {
 }
 
 func TestTablesNameWhatTheyCompare(t *testing.T) {
-	var b strings.Builder
-	if err := errors.Join(WriteCells(&b, twoCells), WriteTable(&b, twoCells)); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		"w  0.80      2.000       1.000  a   2.00     5.000      10.000  a   0.50",
-		"cache_aware to the best other      1.000   2.00  w@0.8#1",
-		"w  0.80     1   pooled-lru",
+	for _, c := range []struct {
+		rows   []Row
+		want   []string
+		absent string
+	}{
+		{twoCells, []string{
+			"w  0.80      2.000       1.000  a   2.00     5.000      10.000  a   0.50",
+			"ratio to cache_aware  mean TTFT  best         p99 TTFT",
+			"a      1.000  0.50  w@0.8     2.000  2.00  w@0.8",
+			"cache_aware to the best other      1.000   2.00  w@0.8",
+			"w  0.80     1   pooled-lru",
+		}, "Inf"},
+		{twoCells[1:2], []string{"w  0.80      2.000           -        -"}, "ratio to cache_aware"},
+		{twoCells[:1], []string{"ratio to the best of each cell"}, OwnPolicy},
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("no %q in\n%s", want, b.String())
+		var b strings.Builder
+		if err := errors.Join(WriteRows(&b, c.rows), WriteCells(&b, c.rows), WriteSummary(&b, c.rows)); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("no %q in\n%s", want, b.String())
+			}
+		}
+		if strings.Contains(b.String(), c.absent) {
+			t.Errorf("%q in\n%s", c.absent, b.String())
 		}
 	}
 }

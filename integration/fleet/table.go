@@ -6,15 +6,6 @@ import (
 	"text/tabwriter"
 )
 
-// WriteTable prints a line for every run, then the summary.
-func WriteTable(to io.Writer, rows []Row) error {
-	if err := WriteRows(to, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(to)
-	return WriteSummary(to, rows)
-}
-
 // WriteRows prints a line for every run.
 func WriteRows(to io.Writer, rows []Row) error {
 	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -27,21 +18,42 @@ func WriteRows(to io.Writer, rows []Row) error {
 	return w.Flush()
 }
 
-// WriteSummary prints how every policy compares with the best of each cell, and
-// cache_aware with the best of the others.
+// WriteSummary prints how every other policy compares with cache_aware, then how
+// every policy compares with the best of each cell, and cache_aware with the best
+// of the others.
 func WriteSummary(to io.Writer, rows []Row) error {
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "ratio to the best of each cell\tmean TTFT\tworst\t\tp99 TTFT\tworst\t\tend to end\tworst\t\t")
-	line := func(name string, s Summary) {
-		fmt.Fprintf(w, "%s\t%.3f\t%.2f\t%s\t%.3f\t%.2f\t%s\t%.3f\t%.2f\t%s\t\n", name,
-			s.TTFT.Mean, s.TTFT.Worst, s.TTFT.At, s.P99.Mean, s.P99.Worst, s.P99.At, s.E2E.Mean, s.E2E.Worst, s.E2E.At)
+	if list := AgainstOwn(rows); len(list) > 0 && list[0].TTFT.n > 0 {
+		best := func(r Ratio) (float64, string) { return r.Best, r.BestAt }
+		if err := writeRatios(to, "ratio to cache_aware", "best", best, list); err != nil {
+			return err
+		}
+		fmt.Fprintln(to)
 	}
 	list := Summarize(rows)
-	for _, s := range list {
-		line(s.Policy, s)
-	}
 	if own := Versus(rows); own.TTFT.n > 0 {
-		line(OwnPolicy+" to the best other", own)
+		own.Policy += " to the best other"
+		list = append(list, own)
+	}
+	worst := func(r Ratio) (float64, string) { return r.Worst, r.WorstAt }
+	return writeRatios(to, "ratio to the best of each cell", "worst", worst, list)
+}
+
+// writeRatios prints a line for every summary: means, and the extreme of the cells.
+func writeRatios(to io.Writer, title, extreme string, of func(Ratio) (float64, string), list []Summary) error {
+	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\t", title)
+	for _, m := range measures {
+		fmt.Fprintf(w, "%s\t%s\t\t", m.name, extreme)
+	}
+	fmt.Fprintln(w)
+	for _, s := range list {
+		fmt.Fprintf(w, "%s\t", s.Policy)
+		for _, m := range measures {
+			ratio := *m.into(&s)
+			value, at := of(ratio)
+			fmt.Fprintf(w, "%.3f\t%.2f\t%s\t", ratio.Mean, value, at)
+		}
+		fmt.Fprintln(w)
 	}
 	return w.Flush()
 }
@@ -79,11 +91,20 @@ func writeCell(to io.Writer, rows []Row) {
 	for _, m := range measures {
 		var best Row
 		for _, r := range rows {
-			if r.Policy != OwnPolicy && !IsBound(r.Policy) && (best.Policy == "" || m.of(r) < m.of(best)) {
+			if isPolicy(r) && !isOwn(r) && (best.Policy == "" || m.of(r) < m.of(best)) {
 				best = r
 			}
 		}
-		fmt.Fprintf(to, "%.3f\t%.3f\t%s\t%.2f\t", m.of(own), m.of(best), best.Policy, m.of(own)/m.of(best))
+		fmt.Fprintf(to, "%s\t%s\t%s\t%s\t", figure(own, "%.3f", m.of(own)), figure(best, "%.3f", m.of(best)), best.Policy,
+			figure(best, "%.2f", m.of(own)/m.of(best)))
 	}
-	fmt.Fprintf(to, "%.1f%%\t%.1f%%\t\n", 100*own.HitRate, 100*pooled.HitRate)
+	fmt.Fprintf(to, "%s\t%s\t\n", figure(own, "%.1f%%", 100*own.HitRate), figure(pooled, "%.1f%%", 100*pooled.HitRate))
+}
+
+// figure formats a number of a row, or a dash when there is no such row.
+func figure(of Row, format string, value float64) string {
+	if of.Policy == "" {
+		return "-"
+	}
+	return fmt.Sprintf(format, value)
 }
