@@ -71,6 +71,11 @@ type sample struct {
 // record runs cache_aware and notes every request in the order of their ends.
 func record(t *testing.T, o Options, seed uint64) []sample {
 	t.Helper()
+	return recordUnder(t, OwnPolicy, o, seed)
+}
+
+func recordUnder(t *testing.T, policy string, o Options, seed uint64) []sample {
+	t.Helper()
 	var samples []sample
 	o.watch.ended = func(r *Request) {
 		samples = append(samples, sample{
@@ -79,7 +84,7 @@ func record(t *testing.T, o Options, seed uint64) []sample {
 			prompt: r.Prompt, cached: r.Cached(), promise: r.Promised,
 		})
 	}
-	router, err := NewRouter(OwnPolicy, o.Replicas, seed)
+	router, err := NewRouter(policy, o.Replicas, seed)
 	if err != nil {
 		t.Fatal(err)
 	}

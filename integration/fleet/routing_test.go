@@ -58,11 +58,11 @@ func TestRoutingWithoutReuse(t *testing.T) {
 // else to do and the cache of all.
 func TestRoutingIdle(t *testing.T) {
 	byVolume(t)
-	// In these nothing is evicted at this load, and no two requests of one prefix
-	// come at once.
+	// In these nothing is evicted at this load, all replicas are alike, and requests
+	// of one prefix do not come all at once.
 	workloads := []string{"150-prefixes", "documents", "tool-heavy"}
 	if *learning {
-		workloads = append(workloads, "no-reuse", "hotspot", "chat", "coding-agents", "tenants", "diurnal", "jump")
+		workloads = append(workloads, "no-reuse", "hotspot", "coding-agents", "bursts", "tenants", "diurnal", "jump")
 	}
 	for _, name := range workloads {
 		t.Run(name, func(t *testing.T) {
