@@ -41,6 +41,32 @@ func TestDrawTakesTheScenariosHighLoad(t *testing.T) {
 	}
 }
 
+// A user's own profile is that of all replicas, of a mixed fleet too.
+func TestDrawTakesAProfileForAll(t *testing.T) {
+	s, err := ScenarioNamed("mixed-hardware")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := Draw{Replicas: 8, Seed: 1, Duration: 10 * time.Second}
+	given := own
+	given.Profile = engine.T4x8B
+	for _, c := range []struct {
+		draw  Draw
+		kinds int
+	}{{own, 3}, {given, 1}} {
+		drawn, err := c.draw.Scenario(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if kinds := distinct(drawn.Replicas); len(kinds) != c.kinds || c.kinds == 1 && kinds[0] != engine.T4x8B {
+			t.Errorf("profile %q: replicas are %+v", c.draw.Profile.Name, kinds)
+		}
+	}
+	if s.Fleet == nil {
+		t.Error("the scenario itself was changed")
+	}
+}
+
 func TestDrawLeavesOutWhatDoesNotFit(t *testing.T) {
 	s, err := ScenarioNamed("documents")
 	if err != nil {
