@@ -38,6 +38,7 @@ const (
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.ledger.wait(now) + r.foreign.waiting*mean.prefill
+	f.reveal(&e)
 	sequences := r.ledger.running + int(r.foreign.running)
 	if request.Work != Light {
 		f.estimatePrompt(&e, r, request)

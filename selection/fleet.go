@@ -20,6 +20,7 @@ const absence = time.Hour
 type Fleet struct {
 	residency *Residency
 	matches   sync.Pool // of *[]Match
+	truth     func(replica string) Truth
 
 	mu         sync.Mutex
 	replicas   map[string]*replica

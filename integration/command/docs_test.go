@@ -40,9 +40,9 @@ func TestSimulateIsDocumented(t *testing.T) {
 			t.Errorf("%s is not documented", flag)
 		}
 	}
-	for _, bound := range fleet.Bounds() {
-		if !strings.Contains(string(text), "`"+bound+"`") {
-			t.Errorf("%s is not documented", bound)
+	for _, name := range fleet.Names() {
+		if !strings.Contains(string(text), "`"+name+"`") {
+			t.Errorf("%s is not documented", name)
 		}
 	}
 }

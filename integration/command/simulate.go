@@ -245,7 +245,7 @@ func ruleName(policy string) string {
 	if name, ok := caddyNames[policy]; ok {
 		return name
 	}
-	for _, name := range slices.Concat(fleet.Policies(), fleet.Bounds()) {
+	for _, name := range fleet.Names() {
 		if strings.ReplaceAll(policy, "_", "-") == strings.ReplaceAll(name, "_", "-") {
 			return name
 		}
@@ -258,7 +258,7 @@ func checkPolicies(policies []string) error {
 	if len(policies) == 0 {
 		return errors.New("--policies must name at least one policy")
 	}
-	known, seen := slices.Concat(fleet.Policies(), fleet.Bounds()), map[string]bool{}
+	known, seen := fleet.Names(), map[string]bool{}
 	for i, name := range ruleNames(policies) {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("unknown policy %q, want some of %q", policies[i], known)

@@ -88,7 +88,7 @@ func printOutcomes(out io.Writer, outcomes []fleet.Outcome) error {
 TTFT: time to first token. End to end: mean time to the last token. Hit rate: share of the
 prompts' tokens that were in the replica's KV cache. Imbalance: the most prompt tokens that
 a replica computed, over the mean. pooled-lru and infinite-cache are no policies but bounds:
-one cache for all, and no waiting.`)
+one cache for all, and no waiting. Nor is oracle, which knows what no router can.`)
 	return err
 }
 
@@ -122,7 +122,8 @@ func (s *simulation) printLists() error {
 	for _, policy := range fleet.Policies() {
 		fmt.Fprintf(table, "  %s\n", policy)
 	}
-	fmt.Fprintln(table, "\nBounds, which can stand among the policies:")
+	fmt.Fprintln(table, "\nFor comparison, which can stand among the policies:")
+	fmt.Fprintf(table, "  %s\tcache_aware if it knew what all replicas hold and have to do\n", fleet.Oracle)
 	fmt.Fprintf(table, "  %s\tone cache of the size of all, least recently used first out, and no waiting\n", fleet.PooledLRU)
 	fmt.Fprintf(table, "  %s\tone cache without end, and no waiting\n", fleet.InfiniteCache)
 	fmt.Fprintln(table, "\nProfiles, each with the size of its KV cache and the time to prefill 1,000 tokens:")

@@ -107,7 +107,7 @@ func (s *study) plan() (fleet.Study, error) {
 		}
 	}
 	if len(plan.Policies) == 0 {
-		plan.Policies = slices.Concat(fleet.Policies(), fleet.Bounds())
+		plan.Policies = fleet.Names()
 	}
 	for _, seed := range s.seeds {
 		plan.Seeds = append(plan.Seeds, uint64(seed))

@@ -44,10 +44,16 @@ func Policies() []string {
 	return names
 }
 
-// NewRouter makes a router of a policy's name.
+// Names are all that can be compared: policies, the oracle and the bounds.
+func Names() []string { return slices.Concat(Policies(), []string{Oracle}, Bounds()) }
+
+// NewRouter makes a router of a policy's name, or the oracle.
 func NewRouter(policy string, profiles []engine.Profile, seed uint64) (Router, error) {
-	if policy == OwnPolicy {
+	switch policy {
+	case OwnPolicy:
 		return CacheAware(profiles, seed), nil
+	case Oracle:
+		return newOracle(profiles, seed), nil
 	}
 	for _, b := range baselines {
 		if b.name == policy {

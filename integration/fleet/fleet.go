@@ -134,6 +134,7 @@ func newFleet(o Options, router Router) *run {
 	if o.Knowledge != nil {
 		f.knowing = *o.Knowledge
 	}
+	f.knowing.truth = f.truth
 	router.Configure(f.knowing)
 	f.metrics = newMetrics(router, f.knowing, len(o.Replicas))
 	first := map[int]EventKind{}

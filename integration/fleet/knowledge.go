@@ -25,6 +25,8 @@ type Knowledge struct {
 	Capacity float64
 	// Speeds tells how fast each replica is instead of leaving it to be learned.
 	Speeds bool
+
+	truth truth // for the oracle alone
 }
 
 // RouterVisible is what a router sees in front of engines as they are commonly

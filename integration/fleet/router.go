@@ -87,7 +87,8 @@ type cacheAware struct {
 	profiles  []engine.Profile
 	addresses []string
 	buffer    []string
-	capacity  int // configured
+	capacity  int      // configured
+	choosing  *Request // the last one that a replica was chosen for
 }
 
 // CacheAware makes a router of package selection, on the plain-map index.
@@ -124,6 +125,7 @@ func (c *cacheAware) Choose(now time.Duration, r *Request, candidates []int) int
 		c.buffer = append(c.buffer, c.addresses[i])
 	}
 	r.estimate(c.ratios.Of(model))
+	c.choosing = r
 	b := c.fleet.Place(origin.Add(now), &selection.Request{
 		Model: model, Blocks: r.Blocks, Tokens: r.Estimated, Streamed: true, Capacity: c.capacity,
 	}, c.buffer)

@@ -50,7 +50,7 @@ func (r *Ratio) add(ratio float64, at string) {
 }
 
 // Summarize compares the policies of rows, in the order in which they appear, with
-// the best of them in each cell, cache_aware included. Bounds are left out.
+// the best of them in each cell, cache_aware included. Bounds and oracle are left out.
 func Summarize(rows []Row) []Summary { return summarize(rows, isPolicy, isPolicy) }
 
 // Versus compares cache_aware with the best of the others in each cell, so that
@@ -64,14 +64,14 @@ func Versus(rows []Row) Summary {
 	return list[0]
 }
 
-// AgainstOwn compares all others, bounds included, with cache_aware, so that a
+// AgainstOwn compares all others, bounds and oracle included, with cache_aware, so that a
 // ratio of 1.2 takes a fifth longer than cache_aware.
 func AgainstOwn(rows []Row) []Summary {
 	return summarize(rows, func(r Row) bool { return !isOwn(r) }, isOwn)
 }
 
 func isOwn(r Row) bool    { return r.Policy == OwnPolicy }
-func isPolicy(r Row) bool { return !IsBound(r.Policy) }
+func isPolicy(r Row) bool { return !IsBound(r.Policy) && r.Policy != Oracle }
 
 // summarize compares those that are listed with the best rival of each cell.
 func summarize(rows []Row, listed, rival func(Row) bool) (list []Summary) {
