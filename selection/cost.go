@@ -8,7 +8,7 @@ const (
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
 	// stallWeight is what a second counts for which a decoding sequence waits.
-	stallWeight = 0.3
+	stallWeight = 0.25
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 3
@@ -27,7 +27,7 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.3*running
+//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.25*running
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that are asked for again: an uncached token evicts another one,
