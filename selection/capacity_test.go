@@ -155,3 +155,37 @@ func TestPrefixCachingOff(t *testing.T) {
 		t.Errorf("%d tokens are still promised after 100 misses", b.Estimate.Matched)
 	}
 }
+
+// TestRestartWithASmallerCache starts a replica anew with a cache that holds a
+// quarter of what it held before. What it proved to hold then says nothing now.
+func TestRestartWithASmallerCache(t *testing.T) {
+	f := newTestFleet()
+	w := newVirtual(f, addresses(1))
+	replica := w.replicas[0]
+	doubts := 0
+	rounds := func(n int) {
+		for range n {
+			for name := range uint64(20) {
+				w.serve(chat(name, 4000), Usage{Output: 10, Checked: true})
+				w.finish()
+				if f.Status(w.now)[0].Doubted {
+					doubts++
+				}
+			}
+		}
+	}
+	rounds(3)
+	w.caches[replica] = newLRU(20_000)
+	w.free[replica] = w.now
+	f.Report(w.now, replica, &Report{
+		At: w.now, Restarted: true, Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: math.NaN(),
+		Slots: math.NaN(), PrefixQueries: math.NaN(), PrefixHits: math.NaN(),
+	})
+	rounds(4)
+	if doubts > 1 {
+		t.Errorf("doubted after %d answers", doubts)
+	}
+	if s := f.Status(w.now)[0]; s.Capacity >= 80_000 {
+		t.Errorf("believed to hold %d tokens, all that it was sent", s.Capacity)
+	}
+}

@@ -43,7 +43,7 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 		f.forget(r)
 	}
 	if report.Restarted {
-		r.paces, r.trust, r.slots = paces{}, usualTrust, slots{}
+		r.paces, r.trust, r.slots, r.belief = paces{}, usualTrust, slots{}, capacityBelief{}
 	}
 	if report.NoPrefixCaching {
 		r.trust = trust{}
