@@ -26,6 +26,11 @@ func (q *sequence) common(blocks []Block) uint32 {
 	return prompt + min(q.tail, chainTokens(blocks[:end])-prompt)
 }
 
+// contains tells whether the prompt begins with all of the other's.
+func (q *sequence) contains(other *sequence) bool {
+	return commonBlocks(q.blocks, other.blocks) == len(other.blocks)
+}
+
 // commonBlocks is how many leading blocks two chains share. A key names all that
 // comes before it too, so where two are equal all before them are.
 func commonBlocks(a, b []Block) int {

@@ -42,7 +42,7 @@ type privateSlot struct {
 // resize sets the number of slots, 0 where they are not private. Nothing is
 // known of the slots of another number.
 func (s *sequences) resize(slots int) {
-	if slots > maxPrivateSlots {
+	if slots < 0 || slots > maxPrivateSlots {
 		slots = 0
 	}
 	if slots != len(s.slots) {
@@ -143,14 +143,16 @@ func (s *sequences) admit() {
 }
 
 // displace remembers what b displaces from its slot, unless it goes on with most
-// of it, and takes out what b brings back.
+// of it, and takes out what b brings back. A sequence is remembered once, as in
+// the engine: a slot that is given back unused displaces the same one again.
 func (s *sequences) displace(held *sequence, b *Booking, common uint32) {
 	if at, _ := s.recall(b.blocks, common); at >= 0 {
 		s.displaced = slices.Delete(s.displaced, at, at+1)
 	}
-	if 2*common >= held.tokens() {
+	if len(held.blocks) == 0 || 2*common >= held.tokens() {
 		return
 	}
+	s.displaced = slices.DeleteFunc(s.displaced, func(q sequence) bool { return held.contains(&q) })
 	if len(s.displaced) == maxDisplaced {
 		s.displaced = slices.Delete(s.displaced, 0, 1)
 	}

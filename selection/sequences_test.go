@@ -235,6 +235,33 @@ func TestDisplacedSequencesAreBounded(t *testing.T) {
 	f.expect(t, "the oldest", chat(2, 1280), Match{Ghost: 1280})
 }
 
+// TestOtherSequencesStayDisplaced lets prompts come that displace nothing new.
+func TestOtherSequencesStayDisplaced(t *testing.T) {
+	for name, next := range map[string]func(f *privateFleet){
+		"cancelled before the prefill": func(f *privateFleet) {
+			f.Place(f.now, chat(3, 1280), f.replicas).Cancel(f.now, Usage{})
+		},
+		"not readable": func(f *privateFleet) { f.serve(&Request{Tokens: 1000}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newPrivateFleet(1)
+			f.serve(chat(1, 1280), chat(2, 1280))
+			for range maxDisplaced + 2 {
+				next(f)
+			}
+			f.expect(t, "displaced before", chat(1, 1280), Match{Ghost: 1280})
+		})
+	}
+}
+
+func TestNoNumberOfSlotsIsTooStrange(t *testing.T) {
+	for _, slots := range []float64{-1, 0, math.Inf(-1), math.Inf(1)} {
+		f := newPrivateFleet(slots)
+		f.serve(chat(1, 1280))
+		f.expect(t, "left to the index", chat(1, 1280), sure(1280))
+	}
+}
+
 // TestPrivateSlotsTeachNoCapacity misses what the index would promise.
 func TestPrivateSlotsTeachNoCapacity(t *testing.T) {
 	f := newPrivateFleet(1)
