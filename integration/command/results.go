@@ -45,14 +45,22 @@ func (r *results) read(want common) error {
 	if err != nil {
 		return err
 	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	if err := errors.Join(r.file.Truncate(int64(len(text))), seek(r.file, len(text))); err != nil {
+	whole := text[:bytes.LastIndexByte(text, '\n')+1]
+	if len(whole) > 0 {
+		err = r.decode(json.NewDecoder(bytes.NewReader(whole)), want)
+	} else if head, _ := json.Marshal(want); !bytes.HasPrefix(head, text) {
+		err = errors.New("they are no results of a study")
+	}
+	if err != nil {
+		return err // and the file is left as it is
+	}
+	if err := errors.Join(r.file.Truncate(int64(len(whole))), seek(r.file, len(whole))); err != nil {
 		return err
 	}
-	if len(text) == 0 {
+	if len(whole) == 0 {
 		return r.line(want)
 	}
-	return r.decode(json.NewDecoder(bytes.NewReader(text)), want)
+	return nil
 }
 
 // decode reads lines of runs. What they have in common is told at the beginning,

@@ -126,3 +126,22 @@ func TestStudyRejectsNonsense(t *testing.T) {
 		}
 	}
 }
+
+// A file that a study cannot go on with is left as it is.
+func TestStudySparesOtherFiles(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "other")
+	for _, text := range []string{
+		"one line without an end", "a line\nand one without an end",
+		"{\"replicas\":3,\"duration_s\":20}\n{\"policy\":\"ran",
+	} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := runStudy(t, "--results", file); err == nil || !strings.Contains(err.Error(), "reading results in "+file) {
+			t.Errorf("%q: error %v", text, err)
+		}
+		if left, err := os.ReadFile(file); err != nil || string(left) != text {
+			t.Errorf("%q became %q, error %v", text, left, err)
+		}
+	}
+}
