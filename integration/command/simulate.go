@@ -102,12 +102,31 @@ func (s *simulation) check() error {
 		}
 		s.draw.Profile = p
 	}
-	if s.report != "" {
-		if _, err := os.Stat(filepath.Dir(s.report)); err != nil {
-			return fmt.Errorf("--report: %w", err)
-		}
+	if err := s.checkReport(); err != nil {
+		return fmt.Errorf("--report: %w", err)
 	}
 	return checkPolicies(s.policies)
+}
+
+// checkReport finds out before a long run whether its report can be written.
+func (s *simulation) checkReport() error {
+	if s.report == "" {
+		return nil
+	}
+	if info, err := os.Stat(s.report); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a directory", s.report)
+	}
+	file, err := s.createReport()
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// createReport makes a file for the page under another name, so that an old one
+// stays whole when writing fails.
+func (s *simulation) createReport() (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(s.report), ".report-*.html")
 }
 
 func (s *simulation) run() error {
@@ -127,6 +146,7 @@ func (s *simulation) run() error {
 	for i := range outcomes {
 		outcomes[i].Policy = s.policies[i]
 	}
+	s.warn(drawn, outcomes)
 	if err := s.print(outcomes); err != nil {
 		return fmt.Errorf("printing results: %w", err)
 	}
@@ -167,10 +187,8 @@ func (s *simulation) print(outcomes []fleet.Outcome) error {
 	return encoder.Encode(rows)
 }
 
-// writeReport writes the page under another name first, so that an old one stays
-// whole when this fails.
 func (s *simulation) writeReport(drawn *fleet.Drawn, outcomes []fleet.Outcome) error {
-	file, err := os.CreateTemp(filepath.Dir(s.report), ".report-*.html")
+	file, err := s.createReport()
 	if err != nil {
 		return fmt.Errorf("writing report: %w", err)
 	}
@@ -258,15 +276,15 @@ func checkPolicies(policies []string) error {
 	if len(policies) == 0 {
 		return errors.New("--policies must name at least one policy")
 	}
-	known, seen := fleet.Names(), map[string]bool{}
+	known, seen := fleet.Names(), map[string]string{}
 	for i, name := range ruleNames(policies) {
 		if !slices.Contains(known, name) {
 			return fmt.Errorf("unknown policy %q, want some of %q", policies[i], known)
 		}
-		if seen[name] {
-			return fmt.Errorf("policy %q is given twice", policies[i])
+		if first, ok := seen[name]; ok {
+			return fmt.Errorf("policy %q is given twice, first as %q", policies[i], first)
 		}
-		seen[name] = true
+		seen[name] = policies[i]
 	}
 	return nil
 }

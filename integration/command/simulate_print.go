@@ -22,6 +22,20 @@ func (s *simulation) announce(drawn *fleet.Drawn) {
 	}
 }
 
+// warn says why figures are zero: what is too short has nothing to count.
+func (s *simulation) warn(drawn *fleet.Drawn, outcomes []fleet.Outcome) {
+	var empty []string
+	for _, o := range outcomes {
+		if o.Requests == 0 {
+			empty = append(empty, o.Policy)
+		}
+	}
+	if len(empty) > 0 {
+		fmt.Fprintf(s.progress, "nothing is counted for %s: no request came after the first %s, which warm the caches up\n",
+			strings.Join(empty, ", "), about(drawn.Warmup))
+	}
+}
+
 func rateOf(drawn *fleet.Drawn) string {
 	if drawn.Workload.Users > 0 {
 		return fmt.Sprintf("%d users", drawn.Workload.Users)

@@ -122,6 +122,18 @@ func TestSimulatePrintsATableAndAReport(t *testing.T) {
 	}
 }
 
+func TestSimulateTellsWhenNothingIsCounted(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "one.jsonl")
+	line := `{"timestamp":0,"input_length":900,"output_length":10,"block_lengths":[900],"hash_ids":[1]}`
+	if err := os.WriteFile(trace, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, progress, err := simulate(t, "--trace", trace, "--policies", "random,session")
+	if want := "nothing is counted for random, session: no request came after the first 0.25s"; err != nil || !strings.Contains(progress, want) {
+		t.Errorf("error %v, no %q in\n%s", err, want, progress)
+	}
+}
+
 func TestSimulateListsWhatCanBeNamed(t *testing.T) {
 	out, _, err := simulate(t, "--list")
 	if err != nil {
@@ -151,13 +163,15 @@ func TestSimulateRejectsNonsense(t *testing.T) {
 		{"--workload mooncake --traces /nowhere", "--traces names the folder of such files"},
 		{"--trace " + trace + " --profile b200", `unknown profile "b200", want one of ["8b-h100"`},
 		{"--trace " + trace + " --policies best", `unknown policy "best", want some of ["cache_aware"`},
-		{"--trace " + trace + " --policies random,session,cookie", `policy "cookie" is given twice`},
+		{"--trace " + trace + " --policies random,session,cookie", `policy "cookie" is given twice, first as "session"`},
 		{"--trace " + trace + " --policies=", "at least one policy"},
 		{"--trace " + trace + " --replicas 0", "--replicas must be 1 to 4096: 0"},
 		{"--trace " + trace + " --rate -1", "--rate must be more than 0 and at most a million: -1"},
 		{"--trace " + trace + " --rate NaN", "--rate must be more than 0"},
 		{"--trace " + trace + " --duration -1s", "--duration must not be negative: -1s"},
-		{"--trace " + trace + " --report /nowhere/a.html", "--report: stat /nowhere"},
+		{"--trace " + trace + " --report /nowhere/a.html", "--report: open /nowhere"},
+		{"--trace " + trace + " --report /", "--report: / is a directory"},
+		{"--trace " + trace + " --report /proc/a.html", "--report: open /proc"},
 	} {
 		out, _, err := simulate(t, strings.Fields(c.arguments)...)
 		if err == nil || !strings.Contains(err.Error(), c.message) {
