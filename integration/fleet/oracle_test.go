@@ -3,6 +3,8 @@ package fleet
 import (
 	"testing"
 	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 )
 
 // The oracle knows what a router cannot: what others have sent to a replica, and
@@ -20,6 +22,31 @@ func TestOracleKnowsWhatIsHidden(t *testing.T) {
 	again := runOn(t, Oracle, o)
 	if Mean(again.TTFT) != Mean(oracle.TTFT) {
 		t.Error("the same seed ran differently")
+	}
+}
+
+// What a replica computes before a request counts as held by then.
+func TestOracleCountsWhatIsUnderway(t *testing.T) {
+	profile := engine.H100x8B
+	request := func(replica int, keys ...uint64) *Request {
+		r := &Request{Replica: replica, Prompt: len(keys) * profile.BlockSize, Estimated: len(keys) * profile.BlockSize}
+		r.sequence.Keys = keys
+		return r
+	}
+	done := request(1, 1, 2, 4)
+	done.sequence.FirstToken = time.Second
+	f := &run{
+		options: Options{Replicas: []engine.Profile{profile, profile}},
+		engines: []*engine.Engine{engine.New(profile), engine.New(profile)},
+		flying:  map[uint64]*Request{1: request(1, 1, 2, 3), 2: request(1, 1), 3: done},
+	}
+	for replica, want := range []int{0, 2 * profile.BlockSize} {
+		if got := f.truth(replica, request(0, 1, 2, 4)).Matched; got != want {
+			t.Errorf("replica %d holds %d tokens, want %d", replica, got, want)
+		}
+	}
+	if got, want := f.truth(1, request(0, 1, 2, 3)).Matched, 3*profile.BlockSize-1; got != want {
+		t.Errorf("%d of the same prompt, want all but the last token, %d", got, want)
 	}
 }
 

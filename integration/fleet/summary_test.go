@@ -77,12 +77,13 @@ func TestSeedsAreOneCell(t *testing.T) {
 func TestMergePutsSeedsTogether(t *testing.T) {
 	rows := []Row{rowOf("a", "w", 1, 1, 2, 3), rowOf("b", "w", 1, 7, 7, 7), rowOf("a", "w", 2, 4, 2, 12)}
 	rows[0].HitRate, rows[2].HitRate, rows[2].Requests = 0.2, 0.4, 5
+	rows[0].Imbalance, rows[2].Imbalance = 1, 2
 	merged := Merge(rows)
 	if len(merged) != 2 {
 		t.Fatalf("%+v", merged)
 	}
 	a := merged[0]
-	if math.Abs(a.TTFTMean-2) > 1e-9 || math.Abs(a.E2EMean-6) > 1e-9 || math.Abs(a.HitRate-0.3) > 1e-9 || a.Seed != 0 || a.Requests != 5 {
+	if math.Abs(a.TTFTMean-2) > 1e-9 || math.Abs(a.E2EMean-6) > 1e-9 || math.Abs(a.HitRate-0.3) > 1e-9 || !near(a.Imbalance, 1.5) || a.Seed != 0 || a.Requests != 5 {
 		t.Errorf("%+v", a)
 	}
 	if rows[0].TTFTMean != 1 {
