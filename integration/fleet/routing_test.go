@@ -11,7 +11,7 @@ import (
 
 // What any routing rule must hold, in virtual time:
 //
-//	go test ./integration/fleet -run TestRouting -v -learning
+//	go test ./integration/fleet -run TestRouting -v -learning -timeout 30m
 //
 // prints every figure beside its bar, over more seeds and workloads than without
 // -learning.
