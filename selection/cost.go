@@ -7,8 +7,11 @@ const (
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
-	// stallWeight is what a second counts for which a decoding sequence waits.
-	stallWeight = 0.25
+	// stallWeight is what a second counts for which a decoding sequence waits, and
+	// stallLimit bounds what the whole batch of 30 and more counts: in a large one
+	// nobody would ever move, however long the queue.
+	stallWeight = 0.4
+	stallLimit  = 12
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 3
@@ -27,7 +30,7 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.25*running
+//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.4*running
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that are asked for again: an uncached token evicts another one,
@@ -72,7 +75,7 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
 	return 1/(1-f.regret(r)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
-		stallWeight*float64(sequences)
+		min(stallWeight*float64(sequences), stallLimit)
 }
 
 // regret is the share of the tokens evicted by a replica that are asked for again.
