@@ -77,8 +77,12 @@ func leastRequests(b *board, _ time.Duration, _ *Request, candidates []int) int 
 }
 
 func powerOfTwo(b *board, _ time.Duration, _ *Request, candidates []int) int {
-	two := []int{candidates[b.random.IntN(len(candidates))], candidates[b.random.IntN(len(candidates))]}
-	return b.least(two, b.requests)
+	if len(candidates) == 1 {
+		return candidates[0]
+	}
+	first := b.random.IntN(len(candidates))
+	second := (first + 1 + b.random.IntN(len(candidates)-1)) % len(candidates)
+	return b.least([]int{candidates[first], candidates[second]}, b.requests)
 }
 
 // prefixHash is consistent hashing with bounded load over the first 256 tokens:
