@@ -8,9 +8,9 @@ const (
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
 	// stallWeight is what a second counts for which a decoding sequence waits, and
-	// stallLimit bounds what the whole batch of 30 and more counts: in a large one
-	// nobody would ever move, however long the queue.
-	stallWeight = 0.4
+	// stallLimit bounds what a batch of 48 and more counts: beside a larger one
+	// hardly a prompt would leave its cache, however long the queue.
+	stallWeight = 0.25
 	stallLimit  = 12
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
@@ -30,7 +30,7 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.4*running
+//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.25*running
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that are asked for again: an uncached token evicts another one,
