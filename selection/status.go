@@ -71,7 +71,7 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Source:      source,
 		Resident:    f.resident(r),
 		Doubted:     r.doubted,
-		Regret:      f.regret(r),
+		Regret:      f.residency.Regret(r.slot),
 		Queued:      r.ledger.queued,
 		Running:     r.ledger.running,
 		Context:     r.ledger.context,
