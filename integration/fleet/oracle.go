@@ -54,7 +54,7 @@ func (f *run) underway(replica int, r *Request) int {
 	blocks := 0
 	for _, other := range f.flying {
 		if other.Replica == replica && other.sequence.FirstToken == 0 {
-			blocks = max(blocks, common(other.sequence.Keys[:other.Prompt/f.blockSize()], r.sequence.Keys))
+			blocks = common(other.sequence.Keys[:other.Prompt/f.blockSize()], r.sequence.Keys, blocks)
 		}
 	}
 	return min(blocks*f.blockSize(), r.Prompt-1)
@@ -62,9 +62,10 @@ func (f *run) underway(replica int, r *Request) int {
 
 func (f *run) blockSize() int { return f.options.Replicas[0].BlockSize }
 
-// common is how many keys are the same at the beginning.
-func common(a, b []uint64) int {
-	n := 0
+// common is how many keys are the same at the beginning, at least so many. A key
+// tells of all that is before it, so that those need not be compared.
+func common(a, b []uint64, least int) int {
+	n := least
 	for n < min(len(a), len(b)) && a[n] == b[n] {
 		n++
 	}
