@@ -1,20 +1,22 @@
 package selection
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 const (
 	// decodeWeight is what a second of this request's own decoding counts against
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
-	// stallWeight is what a second counts for which a decoding sequence waits, and
-	// stallLimit bounds what a batch of 48 and more counts: beside a larger one
-	// hardly a prompt would leave its cache, however long the queue.
-	stallWeight = 0.25
-	stallLimit  = 12
+	// stallWeight is what a second counts for which a batch waits, times the root
+	// of its size: in large batches, which differ less in what they will be by
+	// then, one sequence more counts for less. Fitted.
+	stallWeight = 1.5
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
-	queuedWeight = 3
+	queuedWeight = 2.5
 	// slotRegret is the regret of private slots: a miss displaces a whole sequence
 	// of a few, so that most of it is asked for again. Fitted.
 	slotRegret = 0.875
@@ -30,7 +32,7 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 3*queued + lambda*(wait+prefill)/(1-rho) + 0.25*running
+//	factor = 1/(1-r) + 2.5*queued + lambda*(wait+prefill)/(1-rho) + 1.5*sqrt(running)
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that are asked for again: an uncached token evicts another one,
@@ -75,7 +77,7 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
 	return 1/(1-f.regret(r)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
-		min(stallWeight*float64(sequences), stallLimit)
+		stallWeight*math.Sqrt(float64(sequences))
 }
 
 // regret is the share of the tokens evicted by a replica that are asked for again.

@@ -17,10 +17,10 @@ func TestPrice(t *testing.T) {
 		factor          float64
 	}{
 		{"idle", math.NaN(), 0, 0, 1},
-		{"decoding", math.NaN(), 0, 8, 1 + 8*0.25},
-		{"a large batch", math.NaN(), 0, 100, 1 + 12},
-		{"queued", math.NaN(), 2, 0, 1 + 2*3},
-		{"both", math.NaN(), 1, 4, 1 + 3 + 4*0.25},
+		{"decoding", math.NaN(), 0, 9, 1 + 1.5*3},
+		{"a large batch", math.NaN(), 0, 100, 1 + 1.5*10},
+		{"queued", math.NaN(), 2, 0, 1 + 2*2.5},
+		{"both", math.NaN(), 1, 4, 1 + 2.5 + 1.5*2},
 		{"private slots", 4, 0, 0, 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ const (
 	// that merging can leave, so that merging is rare.
 	maxBuckets = 5 * window * bucketsPerCapacity / 2
 	// Between these shares of the capacity a block may or may not be evicted.
-	sureShare, maybeShare = 0.85, 1.15
+	sureShare, maybeShare = 0.95, 1.05
 	// maxCapacity keeps sums of tokens far from overflow.
 	maxCapacity = 1 << 40
 )

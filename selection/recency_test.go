@@ -45,11 +45,11 @@ func TestRecencyLevels(t *testing.T) {
 			t.Errorf("level %d with %d tokens in all, want %d", got, r.total, l)
 		}
 	}
-	want(53_000, levelSure)
+	want(59_000, levelSure)
 	want(2_000, levelMaybe)
-	want(17_000, levelMaybe)
+	want(5_000, levelMaybe)
 	want(2_000, levelGhost)
-	want(53_000, levelGhost)
+	want(59_000, levelGhost)
 	want(2_000, levelAbsent)
 	if r.total > 129_000 {
 		t.Errorf("remembers %d tokens, more than twice the capacity", r.total)
@@ -62,7 +62,7 @@ func TestRecencyCountsPinned(t *testing.T) {
 	for _, c := range []struct {
 		pinned int64
 		want   level
-	}{{0, levelSure}, {8_000, levelSure}, {9_000, levelMaybe}, {12_000, levelGhost}} {
+	}{{0, levelSure}, {9_000, levelSure}, {9_700, levelMaybe}, {12_000, levelGhost}} {
 		r.pinned = c.pinned
 		if got := r.horizon().age(epoch); got != c.want {
 			t.Errorf("level %d with %d pinned, want %d", got, c.pinned, c.want)

@@ -72,7 +72,7 @@ func TestSetCapacity(t *testing.T) {
 	expect(t, r, prompt, slot, Match{Sure: 8000, Pending: 8000, Maybe: 8000})
 	r.SetCapacity(slot, 4_000)
 	got, ghost := match(t, r, prompt)
-	if m := got[slot]; m.Sure < 3300 || m.Sure > 3500 || m.Maybe < 4500 || m.Maybe > 4800 || ghost != 8000-m.Maybe {
+	if m := got[slot]; m.Sure < 3700 || m.Sure > 3800 || m.Maybe < 4200 || m.Maybe > 4400 || ghost != 8000-m.Maybe {
 		t.Errorf("match %+v and ghost %d at half the size", m, ghost)
 	}
 	if held := r.Held(slot); held != 4000 {
