@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
-	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
@@ -22,7 +22,7 @@ func newAdminRig(t *testing.T, replicas int, options string) *rig {
 // newAdminRigOf is newAdminRig with engines of a kind.
 func newAdminRigOf(t *testing.T, replicas int, o engine.Options, options string) *rig {
 	t.Helper()
-	admin, err := proxy.FreeAddress()
+	admin, err := loopback.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

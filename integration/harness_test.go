@@ -23,6 +23,7 @@ import (
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
@@ -77,7 +78,7 @@ func (r *rig) startEngines(n int, o engine.Options) {
 func (r *rig) start() {
 	t := r.t
 	t.Helper()
-	address, err := proxy.FreeAddress()
+	address, err := loopback.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
