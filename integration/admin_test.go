@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
-	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
@@ -22,7 +22,7 @@ func newAdminRig(t *testing.T, replicas int, options string) *rig {
 // newAdminRigOf is newAdminRig with engines of a kind.
 func newAdminRigOf(t *testing.T, replicas int, o engine.Options, options string) *rig {
 	t.Helper()
-	admin, err := proxy.FreeAddress()
+	admin, err := loopback.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,6 @@ func TestAdminTellsHowARequestWent(t *testing.T) {
 		t.Errorf("outcome: %+v, want %d tokens confirmed", o, again.Cached)
 	}
 
-	r.reloads = true
 	r.load() // a reload forgets nothing
 	if n := len(r.decisions()); n != 2 {
 		t.Errorf("%d decisions after a reload", n)
@@ -166,7 +165,6 @@ func TestAdminAndMetricsTellNoSecrets(t *testing.T) {
 // configuration is loaded again.
 func TestAdminUnderLoadAndReloads(t *testing.T) {
 	r := newAdminRig(t, 2, "")
-	r.reloads = true
 	c := chat{System: text(1, 500), User: "one", MaxTokens: 4}
 	chats := make([]chat, 40)
 	for i := range chats {

@@ -123,7 +123,7 @@ func dial(t *testing.T, address string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	_ = connection.SetDeadline(time.Now().Add(10 * time.Second))
+	_ = connection.SetDeadline(time.Now().Add(time.Minute))
 	return connection, bufio.NewReader(connection)
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 	"github.com/seed5db0839e/caddy-cache-aware/internal/refuse"
 )
 
@@ -133,7 +134,7 @@ func (e exchange) start(t *testing.T, r *recorders, policy string) *proxy.Proxy 
 	if e.policy == "" {
 		e.policy = "lb_policy %s"
 	}
-	address, err := proxy.FreeAddress()
+	address, err := loopback.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,14 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/integration/engine"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 	"github.com/seed5db0839e/caddy-cache-aware/module"
 )
 
@@ -36,11 +38,12 @@ type rig struct {
 	options string   // of the policy
 	handler string   // further directives of reverse_proxy
 	global  string   // further global options
-	// reloads tells that the configuration changes under the requests. Caddy
+	// reloaded tells that the configuration has changed under the requests. Caddy
 	// then opens a new listening socket (SO_REUSEPORT) and closes the old one,
-	// and the kernel resets connections that the old one had not accepted yet,
-	// whatever the policy: no handler has seen them, and they are made again.
-	reloads bool
+	// some time after the reload has returned, and the kernel resets connections
+	// that the old one had not accepted yet, whatever the policy: no handler has
+	// seen them, and they are made again.
+	reloaded atomic.Bool
 }
 
 // retries is what the example configurations recommend.
@@ -77,12 +80,12 @@ func (r *rig) startEngines(n int, o engine.Options) {
 func (r *rig) start() {
 	t := r.t
 	t.Helper()
-	address, err := proxy.FreeAddress()
+	address, err := loopback.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.address = address
-	r.load()
+	r.configure()
 	t.Cleanup(func() {
 		r.awaitEmptyLedgers()
 		if err := proxy.Stop(); err != nil {
@@ -91,8 +94,15 @@ func (r *rig) start() {
 	})
 }
 
-// load starts the proxy, or reloads its configuration.
+// load reloads the configuration of the proxy.
 func (r *rig) load() {
+	r.t.Helper()
+	r.reloaded.Store(true)
+	r.configure()
+}
+
+// configure gives the proxy the configuration that the rig describes.
+func (r *rig) configure() {
 	r.t.Helper()
 	upstreams := slices.Clone(r.others)
 	for _, e := range r.engines {
@@ -119,19 +129,36 @@ func (r *rig) status() map[string]replicaStatus {
 func (r *rig) awaitEmptyLedgers() {
 	r.t.Helper()
 	var open map[string]replicaStatus
-	for range 200 {
+	if !becomes(func() bool {
 		open = make(map[string]replicaStatus)
 		for address, s := range r.status() {
 			if s.Queued != 0 || s.Running != 0 || s.Context != 0 || s.Prefill != 0 {
 				open[address] = s
 			}
 		}
-		if len(open) == 0 {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+		return len(open) == 0
+	}) {
+		r.t.Errorf("bookings stay open: %+v", open)
 	}
-	r.t.Errorf("bookings stay open: %+v", open)
+}
+
+// await waits for what has to become true.
+func await(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	if !becomes(condition) {
+		t.Fatalf("still not: %s", what)
+	}
+}
+
+// becomes tells whether a condition comes true within a minute, which is longer
+// than any slow machine takes and only bounds a failing test.
+func becomes(condition func() bool) bool {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if condition() {
+			return true
+		}
+	}
+	return false
 }
 
 // chat is a request for a completion.
@@ -174,6 +201,7 @@ type answer struct {
 	Prompt   int
 	Complete bool
 	Err      error
+	Why      string // the whole header that explains the choice
 }
 
 var explanation = regexp.MustCompile(`upstream=([^;]+); matched=(\d+); prompt=\d+; reason=(\w+)`)
@@ -192,32 +220,41 @@ func (r *rig) send(ctx context.Context, c chat) answer {
 		return answer{Err: err}
 	}
 	defer response.Body.Close()
-	a := answer{Status: response.StatusCode}
-	if m := explanation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
+	a := answerOf(response)
+	a.read(response.Body, c.Silent)
+	return a
+}
+
+// answerOf is what the header of an answer tells.
+func answerOf(response *http.Response) answer {
+	a := answer{Status: response.StatusCode, Why: response.Header.Get("Cache-Aware")}
+	if m := explanation.FindStringSubmatch(a.Why); m != nil {
 		a.Replica, a.Reason = m[1], m[3]
 		a.Matched, _ = strconv.Atoi(m[2])
 	}
-	if m := expectation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
+	if m := expectation.FindStringSubmatch(a.Why); m != nil {
 		a.Expected, _ = strconv.Atoi(m[1])
 	}
-	a.read(response.Body, c.Silent)
 	return a
 }
 
 // do makes a request, again if reloads have reset its connection.
 func (r *rig) do(request *http.Request) (*http.Response, error) {
 	response, err := client.Do(request)
-	for tries := 0; r.reloads && tries < 5 && isReset(err); tries++ {
-		request.Body, _ = request.GetBody()
+	for tries := 0; r.reloaded.Load() && tries < 5 && isReset(err); tries++ {
+		if request.GetBody != nil {
+			request.Body, _ = request.GetBody()
+		}
 		response, err = client.Do(request)
 	}
 	return response, err
 }
 
 // isReset tells a connection that was reset. Reading and writing go on side by
-// side: when one has met the reset, the other finds the connection ended or closed.
+// side: when one has met the reset, the other finds the connection ended, broken
+// or closed.
 func isReset(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed)
 }
 
 func (a *answer) read(body io.Reader, silent bool) {
@@ -293,7 +330,11 @@ func share(answers []answer) map[string]int {
 
 // get sends a GET request and reads the answer.
 func (r *rig) get(path string) (*http.Response, error) {
-	response, err := client.Get("http://" + r.address + path)
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, "http://"+r.address+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := r.do(request)
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -23,7 +22,7 @@ func (r *rig) request(method, path, body string, header ...string) answer {
 		name, value, _ := strings.Cut(line, ": ")
 		request.Header.Set(name, value)
 	}
-	response, err := client.Do(request)
+	response, err := r.do(request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -31,12 +30,7 @@ func (r *rig) request(method, path, body string, header ...string) answer {
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {
 		r.t.Fatal(err)
 	}
-	a := answer{Status: response.StatusCode}
-	if m := explanation.FindStringSubmatch(response.Header.Get("Cache-Aware")); m != nil {
-		a.Replica, a.Reason = m[1], m[3]
-		a.Matched, _ = strconv.Atoi(m[2])
-	}
-	return a
+	return answerOf(response)
 }
 
 const chatPath = "/v1/chat/completions"

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed5db0839e/caddy-cache-aware/internal/measure"
 )
@@ -39,13 +38,9 @@ func startSink(t *testing.T) *sink {
 // await waits until so many bytes have arrived.
 func (s *sink) await(t *testing.T, n int64) {
 	t.Helper()
-	for range 1000 {
-		if s.arrived.Load() >= n {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if !becomes(func() bool { return s.arrived.Load() >= n }) {
+		t.Fatalf("%d bytes have arrived, want %d", s.arrived.Load(), n)
 	}
-	t.Fatalf("%d bytes have arrived, want %d", s.arrived.Load(), n)
 }
 
 // Of a body longer than max_prompt, the engine gets what the client has sent

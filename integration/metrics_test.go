@@ -66,7 +66,6 @@ func TestUnreadRequestsAreCountedByReason(t *testing.T) {
 
 func TestScrapedMetrics(t *testing.T) {
 	r := newAdminRig(t, 2, "")
-	r.reloads = true
 	c := chat{System: text(1, 4000), User: "one", MaxTokens: 8}
 	first := r.send(t.Context(), c)
 	r.load()

@@ -126,7 +126,7 @@ func (r *rig) create(path, body string, header ...string) (id string, status int
 		name, value, _ := strings.Cut(line, ": ")
 		request.Header.Set(name, value)
 	}
-	response, err := client.Do(request)
+	response, err := r.do(request)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -38,17 +38,6 @@ func loadOf(address string) module.LoadStatus {
 	return load
 }
 
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for range 1000 {
-		if condition() {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("still not: %s", what)
-}
-
 // awaitReport waits for a report on a replica that was asked for after now.
 func awaitReport(t *testing.T, address string) {
 	t.Helper()
@@ -128,7 +117,6 @@ func TestReloadKeepsWhatWasHeard(t *testing.T) {
 	for name, restarts := range map[string]bool{"goes on": false, "restarts": true} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 1, small(), often, "")
-			r.reloads = true
 			e := r.engines[0]
 			warm := chat{System: text(1, 2000), User: "x", MaxTokens: 2}
 			r.send(t.Context(), warm)

@@ -101,7 +101,7 @@ func (r *recorders) accept(listener net.Listener) {
 // serve answers the requests of one connection.
 func (r *recorders) serve(connection net.Conn) {
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = connection.SetDeadline(time.Now().Add(time.Minute))
 	in := bufio.NewReader(connection)
 	for {
 		head, err := readHead(in)

@@ -104,7 +104,6 @@ func TestLengthOfPromptsIsLearned(t *testing.T) {
 	}{"streamed": {often, false}, "whole": {"engine none", true}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, 2, engine.Options{}, c.options, "")
-			r.reloads = true
 			off := func(a answer) float64 {
 				if a.Status != 200 || a.Prompt == 0 {
 					t.Fatalf("answer: %+v", a)

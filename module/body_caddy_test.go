@@ -198,7 +198,7 @@ func (c bodyCase) run(t *testing.T, e *engine, proxy object) bodyOutcome {
 		t.Error(err)
 	}
 	out := bodyOutcome{status: res.StatusCode, answer: answer}
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(patience)
 	for len(out.engine) < int(e.count.Load()) {
 		select {
 		case r := <-e.requests:

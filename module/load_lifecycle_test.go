@@ -3,7 +3,9 @@ package module
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -71,16 +73,29 @@ func TestValidatingSendsNothing(t *testing.T) {
 
 func TestPollsEndWithTheConfiguration(t *testing.T) {
 	e := newLoadEngine()
-	var asked atomic.Int64
-	address := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	var asked, connections atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)
 		e.ServeHTTP(w, r)
-	})
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			connections.Add(1)
+		case http.StateClosed:
+			connections.Add(-1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	address := server.Listener.Addr().String()
 	runCaddy(t, object{"routes": route(policyTo(nil, address))})
 	awaitLoad(t, address)
 	if err := caddy.Stop(); err != nil {
 		t.Fatal(err)
 	}
+	// What was sent before the end may arrive after it, until the connections are gone.
+	awaitTrue(t, "all connections closed", func() bool { return connections.Load() == 0 })
 	n := asked.Load()
 	time.Sleep(100 * time.Millisecond)
 	if later := asked.Load(); later != n {
@@ -148,8 +163,8 @@ func TestTwoHandlersShareWhatTheyHear(t *testing.T) {
 	awaitLoad(t, address)
 	begun, before := time.Now(), asked.Load()
 	time.Sleep(time.Second)
-	intervals := time.Since(begun).Seconds() * 10
-	if n := asked.Load() - before; float64(n) > 1.5*intervals {
+	n := asked.Load() - before
+	if intervals := time.Since(begun).Seconds() * 10; float64(n) > 1.5*intervals {
 		t.Errorf("the replica was asked %d times in %.0f intervals", n, intervals)
 	}
 }

@@ -167,13 +167,7 @@ func record(t *testing.T, ctx context.Context, server *httptest.Server, query st
 // awaitNoRecording waits until a state is not recorded any more.
 func awaitNoRecording(t *testing.T, s *state) {
 	t.Helper()
-	for range 500 {
-		if s.recording.Load() == nil {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Error("the recording goes on")
+	awaitTrue(t, "the recording has ended", func() bool { return s.recording.Load() == nil })
 }
 
 func TestRecordingIsStreamedUntilTheClientLeaves(t *testing.T) {

@@ -58,15 +58,17 @@ func (p *probe) awaitFreed(t *testing.T) {
 	awaitTrue(t, "all copies freed", func() bool { return p.budget.used.Load() == 0 })
 }
 
+// patience is longer than any slow machine takes; it only bounds a failing test.
+const patience = time.Minute
+
 func awaitTrue(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for range 500 {
-		if condition() {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("still not: %s", what)
 			return
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Errorf("still not: %s", what)
 }
 
 // probePolicy reads the body ahead and takes the upstreams in turn, attempt by
@@ -276,7 +278,7 @@ func (e *engine) received(t *testing.T) engineRequest {
 	select {
 	case r := <-e.requests:
 		return r
-	case <-time.After(5 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("engine received nothing")
 		return engineRequest{}
 	}

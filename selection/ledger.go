@@ -12,9 +12,35 @@ type ledger struct {
 	queued      int           // how many they are
 	running     int           // bookings past their prefill
 	context     int           // prompt tokens of all bookings
+	ends        ends
 }
 
 func (l *ledger) inFlight() int { return l.queued + l.running }
+
+// inFlightSince is how many bookings were in flight at some time from then to now.
+func (l *ledger) inFlightSince(then time.Time) int { return l.inFlight() + l.ends.since(then) }
+
+// ends are when the last bookings ended: enough of them for the time that a
+// replica takes to tell its load.
+type ends struct {
+	at   [32]time.Time
+	next int
+}
+
+func (e *ends) note(now time.Time) {
+	e.at[e.next] = now
+	e.next = (e.next + 1) % len(e.at)
+}
+
+// since is how many ended after then.
+func (e *ends) since(then time.Time) (n int) {
+	for _, at := range &e.at {
+		if at.After(then) {
+			n++
+		}
+	}
+	return n
+}
 
 // add books a prefill at the end of the queue.
 func (l *ledger) add(b *Booking, now time.Time) {
@@ -53,6 +79,7 @@ func (l *ledger) remove(b *Booking, now time.Time) {
 		return
 	}
 	l.context -= b.prompt
+	l.ends.note(now)
 	b.stage = ended
 }
 

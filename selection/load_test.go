@@ -27,6 +27,8 @@ func TestForeignLoadIsAvoided(t *testing.T) {
 	busy.Running, busy.Waiting = 10, 20
 	idle := silent()
 	idle.Running, idle.Waiting = 0, 0
+	now = now.Add(time.Second) // all have ended
+	busy.At, idle.At = now, now
 	f.Report(now, replicas[0], busy)
 	f.Report(now, replicas[1], idle)
 	for i := range 8 {
@@ -49,6 +51,29 @@ func TestOwnLoadIsNotForeign(t *testing.T) {
 	}
 	if _, ok := l.report(silent(), 0); ok {
 		t.Error("load taken from a report that tells none")
+	}
+}
+
+// TestRequestThatEndsDuringAPollIsNotForeign has a replica that counts a request
+// when it is asked, and is heard when the request has ended.
+func TestRequestThatEndsDuringAPollIsNotForeign(t *testing.T) {
+	f := newTestFleet()
+	replicas := addresses(2)
+	b := f.Place(at(0), chat(1, 2000), replicas)
+	report := silent()
+	report.At = at(50 * time.Millisecond)
+	report.Running, report.Waiting = 0, 1
+	b.End(at(60*time.Millisecond), Usage{Prompt: 2000, Output: 2})
+	f.Report(at(70*time.Millisecond), b.Estimate.Replica, report)
+	for _, s := range f.Status(at(80 * time.Millisecond)) {
+		if s.ForeignRunning != 0 || s.ForeignWaiting != 0 {
+			t.Errorf("%+v", s)
+		}
+	}
+	report.At = at(1050 * time.Millisecond)
+	f.Report(at(1070*time.Millisecond), b.Estimate.Replica, report)
+	if s := f.Status(at(1080 * time.Millisecond)); s[0].ForeignWaiting+s[1].ForeignWaiting != 1 {
+		t.Errorf("a request of others is not seen: %+v", s)
 	}
 }
 

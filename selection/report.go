@@ -56,7 +56,7 @@ func (f *Fleet) Report(now time.Time, address string, report *Report) {
 		r.report(int(min(report.CapacityTokens, maxCapacity)))
 	}
 	f.resize(r)
-	own := r.ledger.inFlight()
+	own := r.ledger.inFlightSince(report.At) // what has ended meanwhile may be counted still
 	if all, ok := r.foreign.report(report, own); ok {
 		r.rates.report(now, float64(own), all)
 	}

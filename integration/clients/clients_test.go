@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -158,12 +159,19 @@ func awaitListener(t *testing.T, address string) {
 	t.Fatal(err)
 }
 
+// freeAddress is below the ports that systems hand out by themselves, so that
+// nobody takes it before Caddy does.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var err error
+	for range 100 {
+		var listener net.Listener
+		address := fmt.Sprintf("127.0.0.1:%d", 20000+rand.IntN(12768))
+		if listener, err = net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal(err)
+	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/seed5db0839e/caddy-cache-aware/integration/load"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/proxy"
 	"github.com/seed5db0839e/caddy-cache-aware/integration/workload"
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 )
 
 // demo is one comparison of policies: the replicas and the proxy of the policy
@@ -73,7 +74,7 @@ func (d *demo) start(policy string) error {
 		replica.Slow(d.slow)
 		d.replicas = append(d.replicas, replica)
 	}
-	address, err := proxy.FreeAddress()
+	address, err := loopback.FreeAddress()
 	if err != nil {
 		return err
 	}

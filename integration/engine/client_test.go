@@ -108,11 +108,9 @@ func get(t *testing.T, url string) (int, string) {
 // eventually waits for a condition that other goroutines bring about.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for range 1000 {
-		if condition() {
-			return
+	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
 		}
-		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatalf("waited in vain: %s", what)
 }

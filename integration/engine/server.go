@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -11,12 +10,14 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/seed5db0839e/caddy-cache-aware/internal/loopback"
 )
 
 // Options say how a simulated engine is started. The zero value is an 8B model
 // on one H100 at a free loopback port.
 type Options struct {
-	// Addr is the address to listen on. Default: 127.0.0.1:0, a free port.
+	// Addr is the address to listen on. Default: a free loopback port.
 	Addr string
 	// Profile is the replica to simulate. Default: H100x8B.
 	Profile Profile
@@ -64,7 +65,6 @@ type life struct {
 
 // Start starts a simulated engine; Close must be called in the end.
 func Start(options Options) (*Server, error) {
-	options.Addr = cmp.Or(options.Addr, "127.0.0.1:0")
 	options.StreamInterval = max(1, options.StreamInterval)
 	if options.Profile == (Profile{}) {
 		options.Profile = H100x8B
@@ -145,8 +145,12 @@ func (l *life) count(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// listen waits a little for an address that a crashed engine has just left.
+// listen waits a little for an address that a crashed engine has just left. If
+// there is none yet, it is one that nobody takes before the engine is back.
 func listen(addr string) (net.Listener, error) {
+	if addr == "" {
+		return loopback.Listen()
+	}
 	for tries := 0; ; tries++ {
 		listener, err := net.Listen("tcp", addr)
 		if err == nil || !errors.Is(err, syscall.EADDRINUSE) || tries == 100 {

@@ -2,10 +2,12 @@ package load
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -87,18 +89,30 @@ func TestCancelledRunComesBack(t *testing.T) {
 	}
 }
 
+// TestLimitLetsRequestsOnTheirWayFinish has answers that take far longer than
+// requests may begin: each of the users begins one.
 func TestLimitLetsRequestsOnTheirWayFinish(t *testing.T) {
-	s, w := start(t), small()
-	s.Slow(10)
-	results := Client{URL: s.URL(), Limit: 10 * time.Millisecond}.Run(t.Context(), w)
-	if len(results) == 0 || len(results) >= w.Requests() {
-		t.Errorf("%d results, want some of %d", len(results), w.Requests())
-	}
-	for _, r := range results {
-		if r.Err != nil {
-			t.Errorf("error %v", r.Err)
+	synctest.Test(t, func(t *testing.T) {
+		w := small()
+		engine := &http.Client{Transport: answersAfter(time.Minute)}
+		results := Client{URL: "http://engine", Limit: time.Second, HTTP: engine}.Run(t.Context(), w)
+		if len(results) != w.Users {
+			t.Errorf("%d results, want one for each of %d users", len(results), w.Users)
 		}
-	}
+		for _, r := range results {
+			if r.Err != nil || r.Total != time.Minute {
+				t.Errorf("error %v after %v", r.Err, r.Total)
+			}
+		}
+	})
+}
+
+// answersAfter is an engine without a network, for tests in virtual time.
+type answersAfter time.Duration
+
+func (d answersAfter) RoundTrip(*http.Request) (*http.Response, error) {
+	time.Sleep(time.Duration(d))
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("data: [DONE]\n\n"))}, nil
 }
 
 func TestReadStream(t *testing.T) {

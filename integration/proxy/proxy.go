@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"strings"
 	"time"
@@ -18,13 +17,6 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"          // what the Caddyfile names
 
 	_ "github.com/seed5db0839e/caddy-cache-aware/module" // the policy
-)
-
-// Where FreeAddress looks: Linux hands out ports from 32768 on, others from 49152.
-const (
-	firstPort     = 20000
-	lastPort      = 32767
-	freePortTries = 100
 )
 
 // Proxy is the one Caddy of this process. A second Start replaces the
@@ -98,19 +90,4 @@ func awaitListener(address string) error {
 		time.Sleep(20 * time.Millisecond)
 	}
 	return fmt.Errorf("waiting for %s: %w", address, err)
-}
-
-// FreeAddress returns a loopback address whose port was free a moment ago. The
-// port is below those that systems hand out by themselves, to outgoing
-// connections too, so that it stays free until somebody listens there.
-func FreeAddress() (string, error) {
-	var err error
-	for range freePortTries {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort+1))
-		var listener net.Listener
-		if listener, err = net.Listen("tcp", address); err == nil {
-			return address, listener.Close()
-		}
-	}
-	return "", fmt.Errorf("looking for a free port: %w", err)
 }
