@@ -71,6 +71,7 @@ func failWith(status int) func(*engine.Server) error {
 // the answers.
 type traffic struct {
 	stop    chan struct{}
+	once    sync.Once
 	group   sync.WaitGroup
 	mu      sync.Mutex
 	answers []answer
@@ -78,6 +79,7 @@ type traffic struct {
 
 func (r *rig) startTraffic(clients, tokens int) *traffic {
 	tr := &traffic{stop: make(chan struct{})}
+	r.t.Cleanup(func() { tr.end() })
 	for client := range clients {
 		tr.group.Go(func() {
 			for turn := 0; ; turn++ {
@@ -110,7 +112,7 @@ func (tr *traffic) count() int {
 }
 
 func (tr *traffic) end() []answer {
-	close(tr.stop)
+	tr.once.Do(func() { close(tr.stop) })
 	tr.group.Wait()
 	return tr.answers
 }

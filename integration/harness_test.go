@@ -342,3 +342,16 @@ func (r *rig) get(path string) (*http.Response, error) {
 	_, err = io.Copy(io.Discard, response.Body)
 	return response, err
 }
+
+func TestBrokenConnectionsAreTold(t *testing.T) {
+	for _, broken := range []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, net.ErrClosed} {
+		if err := fmt.Errorf("sending request: %w", &net.OpError{Op: "write", Err: broken}); !isReset(err) {
+			t.Errorf("%v is not told", err)
+		}
+	}
+	for _, err := range []error{nil, syscall.ECONNREFUSED, context.DeadlineExceeded} {
+		if isReset(err) {
+			t.Errorf("%v is taken for a broken connection", err)
+		}
+	}
+}

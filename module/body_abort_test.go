@@ -119,8 +119,11 @@ func TestWaitingOutlastsIdleTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = res.Body.Close()
-		if got := e.received(t); res.StatusCode != 200 || string(got.body) != sent {
-			t.Errorf("status %d, engine got %d bytes", res.StatusCode, len(got.body))
+		if res.StatusCode != 200 {
+			t.Fatalf("status %d", res.StatusCode)
+		}
+		if got := e.received(t); string(got.body) != sent {
+			t.Errorf("engine got %d bytes", len(got.body))
 		}
 		p.awaitFreed(t)
 	}

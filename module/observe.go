@@ -8,8 +8,9 @@ import (
 )
 
 // observe puts an observer around the transport of the proxy handler that the
-// policy belongs to, and gets ready to ask its replicas for their load. The handler loads its policy before it makes its default
-// transport, so a missing one is made here as the handler would.
+// policy belongs to, and gets ready to ask its replicas for their load. The
+// handler loads its policy before it makes its default transport, so a missing
+// one is made here as the handler would, and let go of in Cleanup.
 func (c *CacheAware) observe(ctx caddy.Context) error {
 	handler := parent(ctx)
 	if handler == nil {
@@ -21,7 +22,7 @@ func (c *CacheAware) observe(ctx caddy.Context) error {
 		if err := transport.Provision(ctx); err != nil {
 			return fmt.Errorf("provisioning default transport: %w", err)
 		}
-		handler.Transport = transport
+		handler.Transport, c.transport = transport, transport
 	}
 	watch, err := c.newLoadWatch(handler, handler.Transport)
 	if err != nil {

@@ -2,6 +2,7 @@ package module
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -115,7 +116,9 @@ type CacheAware struct {
 	state    *state
 	acquired bool // a share of state, until Cleanup
 	load     *loadWatch
-	logger   *zap.Logger
+	// transport is the handler's if it was made here, else nil.
+	transport *reverseproxy.HTTPTransport
+	logger    *zap.Logger
 }
 
 const (
@@ -178,14 +181,18 @@ func (c *CacheAware) setDefaults() error {
 	return c.checkHints()
 }
 
-// Cleanup ends the asking for load and lets go of the shared state. Requests in
-// flight go on with it.
+// Cleanup ends the asking for load, closes idle connections and lets go of the
+// shared state. Requests in flight go on with it.
 func (c *CacheAware) Cleanup() error {
 	if c.load != nil {
 		c.load.stop()
 		c.state.leave(c.load)
 	}
-	return c.releaseState()
+	var err error
+	if c.transport != nil {
+		err = c.transport.Cleanup()
+	}
+	return errors.Join(err, c.releaseState())
 }
 
 // Select chooses the replica for one attempt at a request, and books the
