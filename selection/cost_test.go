@@ -41,3 +41,33 @@ func TestPrice(t *testing.T) {
 		})
 	}
 }
+
+// TestPriceOfLaterRequests holds the term of those that arrive until the queue has
+// drained against its formula, with what was booked at one time as their rate.
+func TestPriceOfLaterRequests(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		booked        int
+		tokens, price int // of the booked prompts, and of the one that is priced
+	}{
+		{"few", 20, 200, 2000},
+		{"busy beyond 0.9", 20, 100_000, 2000},
+		{"more than count", 400, 200, 100_000},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newPrivateFleet(math.NaN())
+			f.now = at(0)
+			for i := range tt.booked {
+				f.Place(f.now, chat(uint64(i), tt.tokens), f.replicas).End(f.now, Usage{})
+			}
+			e := f.Explain(f.now, chat(1000, tt.price), f.replicas)[0]
+			seconds := 20 / math.Ln2 // the mean life of what has a half-life of 20
+			one := f.Explain(f.now, chat(2000, tt.tokens), f.replicas)[0].Prefill
+			lambda, rho := float64(tt.booked)/seconds, min(0.9, float64(tt.booked)*one/seconds)
+			want := 1 + min(16, lambda*(e.Wait+e.Prefill)/(1-rho))
+			if math.Abs(e.Factor-want) > 1e-6*want {
+				t.Errorf("a second of prefill counts %g, want %g", e.Factor, want)
+			}
+		})
+	}
+}
