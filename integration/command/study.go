@@ -139,12 +139,27 @@ func (s *study) check(plan fleet.Study) error {
 	case slices.Contains(plan.Seeds, 0):
 		return errors.New("--seeds must not have 0")
 	}
+	if err := errors.Join(checkTwice("--workloads", s.workloads), checkTwice("--seeds", s.seeds), checkTwice("--loads", s.loads)); err != nil {
+		return err
+	}
 	for _, load := range plan.Loads {
 		if !(load > 0 && load <= 10) {
 			return fmt.Errorf("--loads must be more than 0 and at most 10: %v", load)
 		}
 	}
 	return checkPolicies(plan.Policies)
+}
+
+// checkTwice rejects a value that is given twice, which would count twice.
+func checkTwice[T comparable](flag string, values []T) error {
+	seen := map[T]bool{}
+	for _, v := range values {
+		if seen[v] {
+			return fmt.Errorf("%s has %v twice", flag, v)
+		}
+		seen[v] = true
+	}
+	return nil
 }
 
 func (s *study) print(rows []fleet.Row) error {

@@ -60,6 +60,9 @@ var (
 		PerPrefillToken: 25 * time.Microsecond, PerAttention: 1.1,
 		PerSequence: 30 * time.Microsecond, PerKVToken: 50 * time.Nanosecond,
 	}
+	// H100x8BSmall is the same with a quarter of the cache, as where other models
+	// share the card.
+	H100x8BSmall = smallCache(H100x8B, "8b-h100-small")
 	// H100x32B is a 32B model (bf16) on two H100.
 	H100x32B = Profile{
 		Name: "32b-2xh100", BlockSize: 16, Blocks: 17_500, TokenBudget: 8192, MaxSequences: 256,
@@ -104,7 +107,13 @@ var (
 
 // Profiles lists the named profiles.
 func Profiles() []Profile {
-	return []Profile{H100x8B, H100x32B, H100x70B, T4x8B, LlamaCpp, Ollama}
+	return []Profile{H100x8B, H100x8BSmall, H100x32B, H100x70B, T4x8B, LlamaCpp, Ollama}
+}
+
+// smallCache is a profile with a quarter of the KV cache.
+func smallCache(p Profile, name string) Profile {
+	p.Name, p.Blocks = name, p.Blocks/4
+	return p
 }
 
 // ProfileNamed finds a profile by its name.

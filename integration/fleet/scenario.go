@@ -134,8 +134,6 @@ func ScenarioNamed(name string) (Scenario, error) {
 }
 
 func prefixScenarios() []Scenario {
-	small := engine.H100x8B
-	small.Name, small.Blocks = "8b-h100-small", small.Blocks/4
 	return []Scenario{
 		// Long system prompts, all alike in weight: 900k tokens, more than twice
 		// what one replica holds.
@@ -143,7 +141,7 @@ func prefixScenarios() []Scenario {
 			Prefixes: 150, PrefixTokens: 6000, OwnTokens: 1200, AnswerTokens: 300,
 		})},
 		// Tool schemas of many sizes of clientele, on replicas with 100k tokens.
-		{Name: "zipf-small-caches", Profile: small, Saturation: 72 / 8.0, make: prompts(workload.Prompts{
+		{Name: "zipf-small-caches", Profile: engine.H100x8BSmall, Saturation: 72 / 8.0, make: prompts(workload.Prompts{
 			Prefixes: 400, PrefixTokens: 4000, Skew: 1, OwnTokens: 400, AnswerTokens: 150,
 		})},
 		// A rare prefix gets 60 % of the requests in the middle of the run.
