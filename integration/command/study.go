@@ -39,7 +39,7 @@ Loads are shares of the rate from which on the queues grow without end.`,
 	flags.Float64SliceVar(&s.loads, "loads", nil, "Loads, separated by commas (default: 0.8; with --full 0.3,0.8,1.05)")
 	flags.UintSliceVar(&s.seeds, "seeds", nil, "Seeds, separated by commas (default: 6; with --full 6,7,8,9,10)")
 	flags.IntVar(&s.replicas, "replicas", 8, "Number of replicas")
-	flags.DurationVar(&s.duration, "duration", 10*time.Minute, "How long requests are sent, in virtual time")
+	flags.DurationVar(&s.duration, "duration", 10*time.Minute, "How long requests are sent, in virtual time; three times as long in coding-agents and six times in claude-code, whose sessions are longer")
 	flags.StringVar(&s.traces, "traces", ".", "Folder of the trace files that some workloads need")
 	flags.StringVar(&s.results, "results", "", "File to which every run is added; runs that are in it already are not done again")
 	flags.BoolVar(&s.rows, "rows", false, "Print every run too")

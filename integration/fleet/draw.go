@@ -22,7 +22,7 @@ type Draw struct {
 	// for his answers. 0 stands for the scenario's high load and the trace's own.
 	Rate     float64
 	Seed     uint64
-	Duration time.Duration // 0 for the whole of a trace, else ten minutes
+	Duration time.Duration // 0 for the whole of a trace, or as long as the study runs a scenario
 	Traces   string        // folder of the scenarios' trace files
 }
 
@@ -55,7 +55,7 @@ func (d Draw) Scenario(s Scenario) (*Drawn, error) {
 		d.Rate = s.HighLoad(d.Replicas, d.Profile)
 	}
 	if d.Duration == 0 {
-		d.Duration = usualDuration
+		d.Duration = s.stretched(usualDuration)
 	}
 	s.Profile = d.Profile
 	o, err := s.Options(d.Replicas, d.Rate/(s.Saturation*float64(d.Replicas)), d.Seed, d.Duration, d.Traces)

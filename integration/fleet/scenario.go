@@ -27,6 +27,10 @@ type Scenario struct {
 	// from which on the queues of eight replicas grow without end, or answers
 	// take several times as long, under the best rules; measured.
 	Saturation float64
+	// Stretch is how many times as long as the others it is run, 0 for once:
+	// where sessions last longer than ten minutes, those would show beginnings
+	// only, and few requests.
+	Stretch int
 	// Trace is the file that it needs, empty for none.
 	Trace string
 
@@ -78,6 +82,11 @@ func (s Scenario) Options(replicas int, share float64, seed uint64, duration tim
 		o.Replicas = append(o.Replicas, s.replica(i))
 	}
 	return o, nil
+}
+
+// stretched is how long it is run where others are run for d.
+func (s Scenario) stretched(d time.Duration) time.Duration {
+	return d * time.Duration(max(s.Stretch, 1))
 }
 
 // replica is the profile of the i-th replica.
@@ -179,7 +188,7 @@ func prompts(template workload.Prompts) func(plan) (*workload.Workload, error) {
 func sessionScenarios() []Scenario {
 	return []Scenario{
 		// Agents of 12 kinds that call tools every few seconds.
-		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 70 / 8.0, make: agents(workload.Agents{
+		{Name: "coding-agents", Profile: engine.H100x8B, Saturation: 70 / 8.0, Stretch: 3, make: agents(workload.Agents{
 			Kinds: 12, ToolCount: 20, ToolTokens: 300, SystemTokens: 3000, MinTurns: 10, MaxTurns: 60,
 			AddedTokens: 1200, AnswerTokens: 300, Think: 5 * time.Second, LongEvery: 40, LongTokens: 40_000,
 		})},
@@ -190,7 +199,7 @@ func sessionScenarios() []Scenario {
 		})},
 		{Name: "mooncake", Profile: engine.H100x8B, Saturation: 10 / 8.0,
 			Trace: "mooncake_fast25_conversation_trace.jsonl.gz", make: mooncake},
-		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 35 / 8.0,
+		{Name: "claude-code", Profile: engine.H100x8B, Saturation: 35 / 8.0, Stretch: 6,
 			Trace: "claude_code_sessions.jsonl.gz", make: coding},
 	}
 }

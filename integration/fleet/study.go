@@ -16,8 +16,8 @@ type Study struct {
 	Policies []string
 	Seeds    []uint64
 	Replicas int
-	Duration time.Duration
-	Traces   string // folder of the trace files
+	Duration time.Duration // of scenarios without a stretch of their own
+	Traces   string        // folder of the trace files
 	// Known are rows of an earlier run of the same study, which are not run again.
 	Known []Row
 	// Finished is told of every new row, and Progress how many are done of all;
@@ -143,7 +143,10 @@ func (s Study) jobs() (jobs []job, missing []string) {
 // row runs a job.
 func (s Study) row(j job) (Row, error) {
 	c := j.cell
-	c.once.Do(func() { c.options, c.err = c.scenario.Options(s.Replicas, c.load, c.seed, s.Duration, s.Traces) })
+	c.once.Do(func() {
+		duration := c.scenario.stretched(s.Duration)
+		c.options, c.err = c.scenario.Options(s.Replicas, c.load, c.seed, duration, s.Traces)
+	})
 	if c.err != nil {
 		return Row{}, c.err
 	}
