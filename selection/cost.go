@@ -10,13 +10,13 @@ const (
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
-	// stallWeight is what a second counts for which a batch waits, times the root
-	// of its size: in large batches, which differ less in what they will be by
-	// then, one sequence more counts for less. Fitted.
-	stallWeight = 1.5
+	// stallWeight is what a second counts for which a sequence waits that decodes
+	// alone. Among n it counts 1/sqrt(1+n) of that, since large batches differ less
+	// in what they will be by then. Fitted.
+	stallWeight = 1.25
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
-	queuedWeight = 2.5
+	queuedWeight = 2
 	// slotRegret is the regret of private slots: a miss displaces a whole sequence
 	// of a few, so that most of it is asked for again. Fitted.
 	slotRegret = 0.875
@@ -32,14 +32,15 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 2.5*queued + lambda*(wait+prefill)/(1-rho) + 1.5*sqrt(running)
+//	factor = 1/(1-r) + 2*queued + lambda*(wait+prefill)/(1-rho) + 2.5*(sqrt(1+running)-1)
 //
 // The factor is what a second of prefill costs everybody. r is the share of
-// evicted tokens that are asked for again: an uncached token evicts another one,
-// which then costs a recomputation, which evicts another. The queued requests
-// share the engine's steps with this prefill, and those that arrive until the
-// queue drains, at rate lambda while prefill takes the share rho of the time,
-// wait for it too. The running ones decode in the same steps.
+// evicted tokens that are asked for again, in the whole fleet, where the cache is
+// full: an uncached token evicts another one, which then costs a recomputation,
+// which evicts another. The queued requests share the engine's steps with this
+// prefill, and those that arrive until the queue drains, at rate lambda while
+// prefill takes the share rho of the time, wait for it too. The running ones
+// decode in the same steps.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.ledger.wait(now) + r.foreign.waiting*mean.prefill
@@ -77,13 +78,20 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
 	return 1/(1-f.regret(r)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
-		stallWeight*math.Sqrt(float64(sequences))
+		stalled(sequences)
 }
 
-// regret is the share of the tokens evicted by a replica that are asked for again.
+// stalled is for how many requests the decoding ones count: the integral of
+// stallWeight/sqrt(1+n) over their number.
+func stalled(sequences int) float64 {
+	return 2 * stallWeight * (math.Sqrt(1+float64(sequences)) - 1)
+}
+
+// regret is the share of the tokens that a prompt evicts there that will be asked
+// for again.
 func (f *Fleet) regret(r *replica) float64 {
 	if r.sequences.known() {
 		return slotRegret
 	}
-	return min(f.residency.Regret(r.slot), regretLimit)
+	return min(f.residency.FleetRegret(r.slot), regretLimit)
 }

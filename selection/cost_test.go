@@ -17,10 +17,10 @@ func TestPrice(t *testing.T) {
 		factor          float64
 	}{
 		{"idle", math.NaN(), 0, 0, 1},
-		{"decoding", math.NaN(), 0, 9, 1 + 1.5*3},
-		{"a large batch", math.NaN(), 0, 100, 1 + 1.5*10},
-		{"queued", math.NaN(), 2, 0, 1 + 2*2.5},
-		{"both", math.NaN(), 1, 4, 1 + 2.5 + 1.5*2},
+		{"decoding", math.NaN(), 0, 8, 1 + 2.5*2},
+		{"a large batch", math.NaN(), 0, 99, 1 + 2.5*9},
+		{"queued", math.NaN(), 2, 0, 1 + 2*2},
+		{"both", math.NaN(), 1, 3, 1 + 2 + 2.5*1},
 		{"private slots", 4, 0, 0, 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,5 +69,31 @@ func TestPriceOfLaterRequests(t *testing.T) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, want)
 			}
 		})
+	}
+}
+
+// TestPriceOfEviction holds the term of what a prompt evicts: every full cache costs
+// by the regret of the fleet, whatever comes back to it, and one with room nothing.
+func TestPriceOfEviction(t *testing.T) {
+	f, now := newTestFleet(), at(0)
+	replicas := addresses(3)
+	for _, r := range replicas {
+		report := &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
+			PrefixQueries: math.NaN(), PrefixHits: math.NaN()}
+		f.Report(now, r, report)
+	}
+	for i := range uint64(400) {
+		for replica, name := range []uint64{i % 20, 1000 + i} { // one comes back, the other does not
+			b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])
+			b.FirstToken(now)
+			b.End(now, Usage{Output: 10})
+		}
+	}
+	prices := f.Explain(now.Add(time.Hour), chat(1<<20, 1280), replicas)
+	if full := prices[0].Factor; full < 1.5 || full > 3 || math.Abs(prices[1].Factor-full) > 1e-6 {
+		t.Errorf("a second of prefill counts %g and %g where caches are full, want the same and about 2", full, prices[1].Factor)
+	}
+	if room := prices[2].Factor; math.Abs(room-1) > 1e-6 {
+		t.Errorf("a second of prefill counts %g where there is room, want 1", room)
 	}
 }

@@ -50,6 +50,20 @@ func (r *Residency) Regret(slot Slot) float64 {
 	return c.regret.share(r.fleet.share(0, weight), weight)
 }
 
+// FleetRegret returns what evicting a token of a replica costs: the share of all
+// evicted tokens that are asked for again when no replica holds them, in [0,1),
+// and 0 while the replica's cache is not full. Which replica they were evicted
+// from does not matter, since what one forgets may be asked of any. Priced by its
+// own share, a replica that was given what nobody held would be cheap, for that
+// seldom comes back, and be given more.
+func (r *Residency) FleetRegret(slot Slot) float64 {
+	c := r.cache(slot)
+	if c == nil || !c.full.Load() {
+		return 0
+	}
+	return r.fleet.share(0, max(float64(c.capacity.Load()), 1)/regretPrior)
+}
+
 // regret counts for a replica and for the fleet.
 func (r *Residency) regret(c *replicaCache, evicted, asked int64) {
 	c.regret.add(evicted, asked)

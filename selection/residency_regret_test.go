@@ -110,6 +110,25 @@ func TestRegretOfTheFleet(t *testing.T) {
 	}
 }
 
+func TestFleetRegretIsAlikeWhereCachesAreFull(t *testing.T) {
+	r := newTestResidency(t)
+	looping, passing, fresh := r.Join(50_000), r.Join(50_000), r.Join(50_000)
+	for i := range uint64(20) {
+		prompts(r, looping, numbers(0, 75)...)
+		prompts(r, passing, numbers(1000+75*i, 75)...) // none of which comes back
+	}
+	if own := r.Regret(passing); own > 0.2 {
+		t.Fatalf("regret %v of a replica to which nothing comes back, want nearly 0", own)
+	}
+	got := r.FleetRegret(passing)
+	if other := r.FleetRegret(looping); got != other || got < 0.3 || got > 0.7 {
+		t.Errorf("the fleet's regret is %v and %v on two replicas, want the same and about a half", got, other)
+	}
+	if got := r.FleetRegret(fresh); got != 0 {
+		t.Errorf("the fleet's regret is %v on a replica with room, want 0", got)
+	}
+}
+
 func TestRegretIsTheBookedReplicas(t *testing.T) {
 	r := newTestResidency(t)
 	first, booked := r.Join(50_000), r.Join(50_000)

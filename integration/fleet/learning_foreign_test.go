@@ -39,7 +39,7 @@ func TestLearningForeignTraffic(t *testing.T) {
 func learnForeign(t *testing.T, name string, load float64, what string, most float64) {
 	var gain, spread figures
 	for _, seed := range learningSeeds() {
-		o := scenario(t, name, load, seed, 5*time.Minute)
+		o := scenario(t, name, load, seed, 10*time.Minute)
 		o.Foreign = 0.5
 		blind := RouterVisible
 		blind.Metrics = 0
