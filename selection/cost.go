@@ -35,12 +35,11 @@ const (
 //	factor = 1/(1-r) + 2*queued + lambda*(wait+prefill)/(1-rho) + 2.5*(sqrt(1+running)-1)
 //
 // The factor is what a second of prefill costs everybody. r is the share of
-// evicted tokens that are asked for again, in the whole fleet, where the cache is
-// full: an uncached token evicts another one, which then costs a recomputation,
-// which evicts another. The queued requests share the engine's steps with this
-// prefill, and those that arrive until the queue drains, at rate lambda while
-// prefill takes the share rho of the time, wait for it too. The running ones
-// decode in the same steps.
+// evicted tokens that will be asked for again: an uncached token evicts another
+// one, which then costs a recomputation, which evicts another. The queued requests
+// share the engine's steps with this prefill, and those that arrive until the
+// queue drains, at rate lambda while prefill takes the share rho of the time, wait
+// for it too. The running ones decode in the same steps.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.ledger.wait(now) + r.foreign.waiting*mean.prefill
@@ -77,7 +76,7 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	return 1/(1-f.regret(r)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
+	return 1/(1-f.regret(r, mean)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
 		stalled(sequences)
 }
 
@@ -88,10 +87,17 @@ func stalled(sequences int) float64 {
 }
 
 // regret is the share of the tokens that a prompt evicts there that will be asked
-// for again.
-func (f *Fleet) regret(r *replica) float64 {
+// for again: the fleet's, since what one replica forgets may be asked of any. It is
+// less where a cache holds tokens for longer than others do, in proportion, since
+// what has not been used for long is seldom asked for. It is not the share of what
+// came back to this replica: one that is given what nobody held would be cheap, as
+// that seldom comes back, and be given more.
+func (f *Fleet) regret(r *replica, mean survey) float64 {
 	if r.sequences.known() {
 		return slotRegret
 	}
-	return min(f.residency.FleetRegret(r.slot), regretLimit)
+	if r.turnover == 0 {
+		return 0
+	}
+	return min(f.residency.FleetRegret(r.slot)*min(1, r.turnover/mean.turnover), regretLimit)
 }

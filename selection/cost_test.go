@@ -72,28 +72,39 @@ func TestPriceOfLaterRequests(t *testing.T) {
 	}
 }
 
-// TestPriceOfEviction holds the term of what a prompt evicts: every full cache costs
-// by the regret of the fleet, whatever comes back to it, and one with room nothing.
+// TestPriceOfEviction holds the term of what a prompt evicts: the regret of the
+// fleet, whatever comes back to a replica itself, less where tokens are held for
+// longer than elsewhere, and nothing where there is room.
 func TestPriceOfEviction(t *testing.T) {
 	f, now := newTestFleet(), at(0)
-	replicas := addresses(3)
+	replicas := addresses(4)
 	for _, r := range replicas {
 		report := &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
 			PrefixQueries: math.NaN(), PrefixHits: math.NaN()}
 		f.Report(now, r, report)
 	}
+	serve := func(replica int, name uint64) {
+		b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])
+		b.FirstToken(now)
+		b.End(now, Usage{Output: 10})
+	}
 	for i := range uint64(400) {
-		for replica, name := range []uint64{i % 20, 1000 + i} { // one comes back, the other does not
-			b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])
-			b.FirstToken(now)
-			b.End(now, Usage{Output: 10})
+		now = now.Add(10 * time.Second)
+		serve(0, i%20) // one of which comes back
+		serve(1, 1000+i)
+		if i%4 == 0 {
+			serve(2, 2000+i)
 		}
 	}
-	prices := f.Explain(now.Add(time.Hour), chat(1<<20, 1280), replicas)
-	if full := prices[0].Factor; full < 1.5 || full > 3 || math.Abs(prices[1].Factor-full) > 1e-6 {
-		t.Errorf("a second of prefill counts %g and %g where caches are full, want the same and about 2", full, prices[1].Factor)
+	prices := f.Explain(now, chat(1<<20, 1280), replicas)
+	price := func(i int) float64 { return prices[i].Factor - prices[3].Factor + 1 } // others' arrivals count everywhere
+	if full := price(0); full < 1.4 || full > 3 || math.Abs(price(1)-full) > 0.1 {
+		t.Errorf("a second of prefill counts %g and %g where caches are full, want the same and about 1.8", full, price(1))
 	}
-	if room := prices[2].Factor; math.Abs(room-1) > 1e-6 {
-		t.Errorf("a second of prefill counts %g where there is room, want 1", room)
+	if quiet := price(2); quiet < 1.05 || quiet > price(0)-0.2 {
+		t.Errorf("a second of prefill counts %g where tokens are held for longer, and %g elsewhere", quiet, price(0))
+	}
+	if room := f.residency.Turnover(3, now); room != 0 {
+		t.Errorf("%g turnovers a second of a cache with room", room)
 	}
 }

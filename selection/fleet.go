@@ -63,7 +63,7 @@ func (f *Fleet) Place(now time.Time, request *Request, candidates []string) *Boo
 	b.Considered = appendConsidered(considered, estimates, best)
 	f.mu.Unlock()
 
-	b.claim = f.residency.Book(b.replica.slot, request.marks())
+	b.claim = f.residency.Book(now, b.replica.slot, request.marks())
 	return b
 }
 
@@ -97,7 +97,7 @@ func (f *Fleet) score(now time.Time, request *Request, candidates []string, matc
 // estimateAll estimates the request on f.candidates.
 func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []Estimate {
 	f.estimates = f.estimates[:0]
-	mean, cell := surveyOf(f.candidates, now), modelCell(request.Model)
+	mean, cell := f.survey(now), modelCell(request.Model)
 	for _, r := range f.candidates {
 		e := f.estimate(r, request, r.holds(request, matches), mean, now)
 		e.Failing = r.failures.price(cell, now)
@@ -105,6 +105,16 @@ func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []
 		f.estimates = append(f.estimates, e)
 	}
 	return f.estimates
+}
+
+// survey is what f.candidates are like on average now.
+func (f *Fleet) survey(now time.Time) survey {
+	mean := surveyOf(f.candidates, now)
+	for _, r := range f.candidates {
+		r.turnover = f.residency.Turnover(r.slot, now)
+		mean.turnover += r.turnover / float64(len(f.candidates))
+	}
+	return mean
 }
 
 // holds is what a replica holds of a prompt; one that joined after the lookup

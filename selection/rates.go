@@ -69,6 +69,7 @@ type survey struct {
 	arrivals    float64 // requests per second and replica, foreign ones included
 	utilisation float64 // share of time spent on prefill
 	prefill     float64 // seconds per request
+	turnover    float64 // of caches, per second
 }
 
 func surveyOf(candidates []*replica, now time.Time) (s survey) {

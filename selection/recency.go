@@ -35,6 +35,8 @@ type recency struct {
 	gained   int64 // tokens stamped since the newest bucket was opened
 	buckets  []bucket
 
+	now int64 // of the last booking, in nanoseconds
+
 	doubted bool // what was used before suspect is held possibly at best
 	suspect uint32
 }
@@ -42,6 +44,7 @@ type recency struct {
 type bucket struct {
 	start  uint32 // first epoch covered; epochs up to the next bucket's start belong here
 	tokens int64
+	began  int64 // when it was opened, in nanoseconds
 }
 
 // before orders epochs, which wrap around.
@@ -50,7 +53,7 @@ func before(a, b uint32) bool { return int32(a-b) < 0 }
 // reset forgets everything and goes on with the given epoch.
 func (r *recency) reset(epoch uint32) {
 	r.pinned, r.total, r.gained, r.doubted = 0, 0, 0, false
-	r.buckets = append(r.buckets[:0], bucket{start: epoch})
+	r.buckets = append(r.buckets[:0], bucket{start: epoch, began: r.now})
 }
 
 func (r *recency) setCapacity(tokens int) {
@@ -88,7 +91,7 @@ func (r *recency) advance() {
 	if len(r.buckets) >= maxBuckets {
 		r.merge()
 	}
-	r.buckets = append(r.buckets, bucket{start: r.epoch() + 1})
+	r.buckets = append(r.buckets, bucket{start: r.epoch() + 1, began: r.now})
 }
 
 // dropOld forgets buckets that lie more than window capacities back.
@@ -140,6 +143,9 @@ func (r *recency) add(epoch uint32, tokens int64) bool {
 	r.total += tokens
 	return true
 }
+
+// began is when the bucket was opened that covers epoch.
+func (r *recency) began(epoch uint32) int64 { return r.buckets[max(r.find(epoch), 0)].began }
 
 // horizon returns the epochs at which blocks stop being surely held, possibly
 // held, and remembered.

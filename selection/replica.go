@@ -34,6 +34,7 @@ type replica struct {
 	foreign   foreign
 	failures  failures
 	rates     rates
+	turnover  float64 // of the cache, per second, at the last decision
 }
 
 // admission is how long a sequence of the given length waits for a place in

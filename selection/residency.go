@@ -37,6 +37,7 @@ type replicaCache struct {
 	// Published from recency for readers that do not lock.
 	floor, oldest, maybe, sure atomic.Uint32
 	full                       atomic.Bool
+	edge                       atomic.Int64 // when what is evicted next was used last
 	capacity                   atomic.Int64
 
 	regret regret
@@ -152,6 +153,7 @@ func (c *replicaCache) publish() {
 	c.maybe.Store(z.maybe)
 	c.sure.Store(z.sure)
 	c.full.Store(c.recency.full())
+	c.edge.Store(c.recency.began(z.maybe))
 }
 
 // horizon returns what publish stored last.

@@ -57,7 +57,7 @@ func fill(r *Residency, replicas, prompts int) {
 	for i := range prompts {
 		blocks = chatPrompt(blocks, uint64(i))
 		for j := range 1 + i%2 {
-			r.Book(Slot((i+j)%replicas), blocks).Release(0)
+			r.Book(start, Slot((i+j)%replicas), blocks).Release(0)
 		}
 	}
 }
@@ -77,7 +77,7 @@ func benchmarkMatch(b *testing.B, store Store, replicas int) {
 	for p := range uint64(prompts) {
 		blocks := longPrompt(1<<20 + p)
 		for i := range replicas {
-			r.Book(Slot(i), blocks[:60+80*(i%4)]).Release(0)
+			r.Book(start, Slot(i), blocks[:60+80*(i%4)]).Release(0)
 		}
 	}
 	into := make([]Match, r.Slots())
@@ -107,7 +107,7 @@ func benchmarkRecord(b *testing.B, store Store) {
 	i := 0
 	for ; b.Loop(); i++ {
 		blocks = chatPrompt(blocks, uint64(i))
-		claim := r.Book(Slot(i%64), blocks)
+		claim := r.Book(start, Slot(i%64), blocks)
 		claim.Confirm()
 		claim.Release(0)
 	}
@@ -127,7 +127,7 @@ func benchmarkRenew(b *testing.B, store Store) {
 	i := 0
 	for ; b.Loop(); i++ {
 		blocks = chatPrompt(blocks, uint64(i%10_000))
-		claim := r.Book(Slot(i%10_000%64), blocks)
+		claim := r.Book(start, Slot(i%10_000%64), blocks)
 		claim.Confirm()
 		claim.Release(0)
 	}
@@ -145,7 +145,7 @@ func benchmarkBurst(b *testing.B, store Store) {
 	for i := 0; b.Loop(); i++ {
 		for p := range 64 {
 			blocks := longPrompt(uint64(i)<<8 + uint64(p))
-			claim := r.Book(Slot(p), blocks)
+			claim := r.Book(start, Slot(p), blocks)
 			if r.Match(blocks, into); into[p].Pending != 300*437 {
 				b.Fatalf("burst prompt %d matches %+v", p, into[p])
 			}

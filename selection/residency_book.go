@@ -1,13 +1,15 @@
 package selection
 
-// Book records that a request with these blocks is sent to the replica. Until
+import "time"
+
+// Book records that a request with these blocks is sent to the replica now. Until
 // its claim ends they are pinned: no eviction touches them. Blocks that the
 // replica does not surely hold are pending until the first token. The next
 // Match sees the booking.
 //
 // When the index has no room left, the end of the chain goes unrecorded.
 // Book never returns nil.
-func (r *Residency) Book(slot Slot, blocks []Block) *Claim {
+func (r *Residency) Book(now time.Time, slot Slot, blocks []Block) *Claim {
 	c := r.cache(slot)
 	if c == nil {
 		return &Claim{ended: true}
@@ -20,7 +22,7 @@ func (r *Residency) Book(slot Slot, blocks []Block) *Claim {
 	b := booking{residency: r, cache: c, slot: slot}
 	r.makeRoom(len(blocks))
 	nodes := b.resolve(blocks)
-	claim := b.pin(blocks, nodes)
+	claim := b.pin(now, blocks, nodes)
 	r.enter(b.fresh)
 	return claim
 }
@@ -76,10 +78,11 @@ func (b *booking) node(blocks []Block, i int) *node {
 }
 
 // pin adds the pins of one request to nodes.
-func (b *booking) pin(blocks []Block, nodes []*node) *Claim {
+func (b *booking) pin(now time.Time, blocks []Block, nodes []*node) *Claim {
 	c := b.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.recency.now = now.UnixNano()
 	claim := &Claim{residency: b.residency, cache: c, slot: b.slot, born: c.recency.epoch()}
 	b.horizon = c.horizon()
 	b.promising.ages = c.recency.ages()

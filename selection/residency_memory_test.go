@@ -37,7 +37,7 @@ func TestDeadNodesLeave(t *testing.T) {
 	r := newTestResidency(t)
 	slot := r.Join(10_000) // 100 blocks
 	for i := range uint64(500) {
-		r.Book(slot, chain(i, 10, 100)).Release(0)
+		r.Book(start, slot, chain(i, 10, 100)).Release(0)
 		within(t, r)
 	}
 	if n := r.Stats().Entries; n < 200 || n > 300 {
@@ -45,7 +45,7 @@ func TestDeadNodesLeave(t *testing.T) {
 	}
 	r.Forget(slot)
 	for range 50 {
-		r.Book(slot, chain(1, 10, 100)).Release(0)
+		r.Book(start, slot, chain(1, 10, 100)).Release(0)
 	}
 	within(t, r)
 	if n := r.Stats().Entries; n != 10 {
@@ -60,7 +60,7 @@ func TestGhostsLeaveFirst(t *testing.T) {
 	r := newLimited(t, 160) // less than the window of 200 blocks
 	slot := r.Join(10_000)
 	for i := range uint64(500) {
-		r.Book(slot, chain(i, 10, 100)).Release(0)
+		r.Book(start, slot, chain(i, 10, 100)).Release(0)
 		within(t, r)
 		for j := i - min(i, 7); j <= i; j++ {
 			expect(t, r, chain(j, 10, 100), slot, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
@@ -76,8 +76,8 @@ func TestUnusedLeaveWhenFull(t *testing.T) {
 	slot := r.Join(10_000_000)
 	hot := chain(1<<30, 20, 100)
 	for i := range uint64(3000) {
-		r.Book(slot, chain(i, 10, 100)).Release(0)
-		r.Book(slot, hot).Release(0)
+		r.Book(start, slot, chain(i, 10, 100)).Release(0)
+		r.Book(start, slot, hot).Release(0)
 		within(t, r)
 		expect(t, r, chain(i, 10, 100), slot, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
 		expect(t, r, hot, slot, Match{Sure: 2000, Pending: 2000, Maybe: 2000})
@@ -92,7 +92,7 @@ func TestPinnedStay(t *testing.T) {
 	slot := r.Join(10_000_000)
 	var claims []*Claim
 	for i := range uint64(15) {
-		claims = append(claims, r.Book(slot, chain(i, 10, 100)))
+		claims = append(claims, r.Book(start, slot, chain(i, 10, 100)))
 		within(t, r)
 	}
 	for i := range uint64(10) {
@@ -120,7 +120,7 @@ func TestHoldersAreCounted(t *testing.T) {
 	}
 	for i := range 300 {
 		for p := range uint64(20) {
-			r.Book(Slot(i), chain(p, 10, 100)).Release(0)
+			r.Book(start, Slot(i), chain(p, 10, 100)).Release(0)
 			within(t, r)
 		}
 	}
@@ -134,7 +134,7 @@ func TestVoidHoldersMakeRoom(t *testing.T) {
 	prompt := chain(1, 10, 100)
 	for range 10_000 {
 		slot := r.Join(10_000)
-		r.Book(slot, prompt).Release(10)
+		r.Book(start, slot, prompt).Release(10)
 		r.Leave(slot)
 	}
 	within(t, r)
@@ -159,7 +159,7 @@ func TestHeapBound(t *testing.T) {
 		for i := range blocks {
 			blocks[i] = Block{Key: mix(round*50 + uint64(i)), Tokens: uint32(i+1) * 100}
 		}
-		r.Book(slot, blocks).Release(0)
+		r.Book(start, slot, blocks).Release(0)
 		if round%1000 == 999 {
 			if heap := heapBytes() - base; heap > bytes {
 				t.Fatalf("%d bytes of heap after %d keys, more than the %d allowed", heap, round*50, int64(bytes))

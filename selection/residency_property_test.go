@@ -83,7 +83,7 @@ func (w *world) drawSlot(t *rapid.T) Slot {
 func (w *world) open(slot Slot, blocks []Block) worldClaim {
 	c := worldClaim{oracle: w.oracle.book(slot, blocks)}
 	for _, r := range w.models {
-		c.models = append(c.models, r.Book(slot, blocks))
+		c.models = append(c.models, r.Book(start, slot, blocks))
 	}
 	return c
 }

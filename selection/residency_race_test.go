@@ -31,7 +31,7 @@ func TestConcurrentUse(t *testing.T) {
 				r.Leave(4)
 				r.Join(20_000)
 				prompt := chain(rng.Uint64N(20), 30, 50)
-				r.Book(r.Join(20_000), prompt).Release(10)
+				r.Book(start, r.Join(20_000), prompt).Release(10)
 				r.Stats()
 			}
 		})
@@ -66,7 +66,7 @@ func requests(r *Residency, rng *rand.Rand, count int) {
 	for range count {
 		prompt := chain(rng.Uint64N(20), 1+rng.IntN(40), 50)
 		r.Match(prompt, into)
-		open = append(open, r.Book(Slot(rng.IntN(6)), prompt))
+		open = append(open, r.Book(start, Slot(rng.IntN(6)), prompt))
 		if len(open) > 5 {
 			end(open[0], rng)
 			open = open[1:]

@@ -1,6 +1,9 @@
 package selection
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+	"time"
+)
 
 const (
 	// regretDecay is the number of epochs, each a bucket's share of the
@@ -50,18 +53,26 @@ func (r *Residency) Regret(slot Slot) float64 {
 	return c.regret.share(r.fleet.share(0, weight), weight)
 }
 
-// FleetRegret returns what evicting a token of a replica costs: the share of all
-// evicted tokens that are asked for again when no replica holds them, in [0,1),
-// and 0 while the replica's cache is not full. Which replica they were evicted
-// from does not matter, since what one forgets may be asked of any. Priced by its
-// own share, a replica that was given what nobody held would be cheap, for that
-// seldom comes back, and be given more.
+// FleetRegret returns the share of the tokens evicted by all replicas that are
+// asked for again when no replica holds them, in [0,1), as it concerns a replica:
+// 0 while its cache is not full.
 func (r *Residency) FleetRegret(slot Slot) float64 {
 	c := r.cache(slot)
 	if c == nil || !c.full.Load() {
 		return 0
 	}
 	return r.fleet.share(0, max(float64(c.capacity.Load()), 1)/regretPrior)
+}
+
+// Turnover returns how often per second the replica's cache is filled anew: one
+// over the time that what it evicts next has not been used. It is 0 while the
+// cache is not full, and at most 1.
+func (r *Residency) Turnover(slot Slot, now time.Time) float64 {
+	c := r.cache(slot)
+	if c == nil || !c.full.Load() {
+		return 0
+	}
+	return 1 / max(1, time.Duration(now.UnixNano()-c.edge.Load()).Seconds())
 }
 
 // regret counts for a replica and for the fleet.

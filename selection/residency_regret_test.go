@@ -5,7 +5,7 @@ import "testing"
 // prompts sends prompts of 1000 tokens through a replica, one after the other.
 func prompts(r *Residency, slot Slot, names ...uint64) {
 	for _, name := range names {
-		r.Book(slot, chain(name, 10, 100)).Release(0)
+		r.Book(start, slot, chain(name, 10, 100)).Release(0)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestRegret(t *testing.T) {
 		prompts(r, slot, numbers(0, 75)...)
 		for range 20 {
 			for name := range uint64(10) {
-				r.Book(slot, chain(name, 10, 100)).Undo()
+				r.Book(start, slot, chain(name, 10, 100)).Undo()
 			}
 		}
 		if got := r.Regret(slot); got != 0 {
@@ -157,12 +157,12 @@ func TestEvictedTokens(t *testing.T) {
 	}
 	prompts(r, slot, numbers(0, 62)...)
 	turn := chain(100, 10, 100)
-	r.Book(slot, turn).Release(500)
+	r.Book(start, slot, turn).Release(500)
 	evicted(0)
-	r.Book(slot, chain(101, 1, 1000)).Release(0) // 500 fit
+	r.Book(start, slot, chain(101, 1, 1000)).Release(0) // 500 fit
 	evicted(500)
 	turn = append(turn, Block{Key: 1, Tokens: 1300, Reply: true}, Block{Key: 2, Tokens: 1600, Reply: true}, Block{Key: 3, Tokens: 1620})
-	claim := r.Book(slot, turn)
+	claim := r.Book(start, slot, turn)
 	claim.Confirm()
 	evicted(620) // of the reply, 100 were not known, and 20 are new
 }

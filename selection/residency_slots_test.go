@@ -6,8 +6,8 @@ func TestSlotsAreReused(t *testing.T) {
 	r := newTestResidency(t)
 	a, b, c := r.Join(10_000), r.Join(10_000), r.Join(10_000)
 	prompt := chain(1, 10, 100)
-	open := r.Book(b, prompt)
-	r.Book(c, prompt).Release(0)
+	open := r.Book(start, b, prompt)
+	r.Book(start, c, prompt).Release(0)
 	r.Leave(b)
 	if got := r.Join(20_000); got != b {
 		t.Errorf("joined slot %d, want %d again", got, b)
@@ -15,7 +15,7 @@ func TestSlotsAreReused(t *testing.T) {
 	expect(t, r, prompt, b, Match{})
 	expect(t, r, prompt, c, Match{Sure: 1000, Pending: 1000, Maybe: 1000})
 
-	second := r.Book(b, prompt[:5])
+	second := r.Book(start, b, prompt[:5])
 	open.Confirm() // of the replica that left
 	expect(t, r, prompt, b, Match{Sure: 0, Pending: 500, Maybe: 500})
 	open.Release(100)
@@ -35,8 +35,8 @@ func TestForgetWithOpenClaims(t *testing.T) {
 	r := newTestResidency(t)
 	slot := r.Join(10_000)
 	prompt := chain(1, 10, 100)
-	r.Book(slot, prompt).Release(50)
-	released, undone, confirmed := r.Book(slot, prompt), r.Book(slot, prompt), r.Book(slot, prompt)
+	r.Book(start, slot, prompt).Release(50)
+	released, undone, confirmed := r.Book(start, slot, prompt), r.Book(start, slot, prompt), r.Book(start, slot, prompt)
 	confirmed.Confirm()
 	r.Forget(slot)
 	expect(t, r, prompt, slot, Match{})
@@ -52,7 +52,7 @@ func TestForgetWithOpenClaims(t *testing.T) {
 
 func TestUnknownSlots(t *testing.T) {
 	r := newTestResidency(t)
-	claim := r.Book(7, chain(1, 3, 100))
+	claim := r.Book(start, 7, chain(1, 3, 100))
 	claim.Confirm()
 	claim.Release(1)
 	claim.Undo()
@@ -68,7 +68,7 @@ func TestSetCapacity(t *testing.T) {
 	r := newTestResidency(t)
 	slot := r.Join(10_000)
 	prompt := chain(1, 80, 100)
-	r.Book(slot, prompt).Release(0)
+	r.Book(start, slot, prompt).Release(0)
 	expect(t, r, prompt, slot, Match{Sure: 8000, Pending: 8000, Maybe: 8000})
 	r.SetCapacity(slot, 4_000)
 	got, ghost := match(t, r, prompt)
@@ -86,11 +86,11 @@ func TestClose(t *testing.T) {
 	r := NewResidency(newRistretto(t, MinStoreBytes))
 	slot := r.Join(10_000)
 	prompt := chain(1, 10, 100)
-	released, undone := r.Book(slot, prompt), r.Book(slot, prompt)
+	released, undone := r.Book(start, slot, prompt), r.Book(start, slot, prompt)
 	r.Close()
 	r.Close()
 	expect(t, r, prompt, slot, Match{})
-	late := r.Book(slot, prompt)
+	late := r.Book(start, slot, prompt)
 	for _, c := range []*Claim{released, undone, late} {
 		c.Confirm()
 	}

@@ -50,7 +50,7 @@ func TestClaimLife(t *testing.T) {
 	a, b := r.Join(100_000), r.Join(100_000)
 	prompt := chain(1, 10, 100)
 
-	claim := r.Book(b, prompt)
+	claim := r.Book(start, b, prompt)
 	expect(t, r, prompt, a, Match{})
 	expect(t, r, prompt, b, Match{Pending: 1000, Maybe: 1000})
 	claim.Confirm()
@@ -63,14 +63,14 @@ func TestClaimLife(t *testing.T) {
 
 	next := append(chain(1, 10, 100), Block{Key: 77, Tokens: 1040, Reply: true}, Block{Key: 78, Tokens: 1100})
 	expect(t, r, next, b, Match{Sure: 1040, Pending: 1040, Maybe: 1040})
-	claim = r.Book(b, next)
+	claim = r.Book(start, b, next)
 	expect(t, r, next, b, Match{Sure: 1040, Pending: 1100, Maybe: 1100})
 	claim.Undo()
 	expect(t, r, next, b, Match{Sure: 1040, Pending: 1040, Maybe: 1040})
 	if got := r.Held(b); got != 1050 {
 		t.Errorf("held %d tokens after undo, want 1050", got)
 	}
-	r.Book(b, next).Release(0)
+	r.Book(start, b, next).Release(0)
 	if got := r.Held(b); got != 1100 {
 		t.Errorf("held %d tokens after the next turn, want 1100", got)
 	}

@@ -69,7 +69,7 @@ func (b *board) Choose(now time.Duration, r *Request, candidates []int) int {
 	t.queued++
 	t.pending += ticket.uncached
 	t.context += r.Estimated
-	ticket.claim = b.residency.Book(selection.Slot(chosen), r.Blocks)
+	ticket.claim = b.residency.Book(time.Unix(0, int64(now)), selection.Slot(chosen), r.Blocks)
 	r.placed = ticket
 	return chosen
 }
