@@ -13,7 +13,7 @@ const (
 	// stallWeight is what a second counts for which a sequence waits that decodes
 	// alone. Among n it counts 1/sqrt(1+n) of that, since large batches differ less
 	// in what they will be by then. Fitted.
-	stallWeight = 1.25
+	stallWeight = 1.5
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 2
@@ -24,15 +24,17 @@ const (
 	// infinity near 1 away from it.
 	regretLimit      = 0.875
 	utilisationLimit = 0.9
-	// queueingLimit bounds how many later requests a prefill is charged for.
-	queueingLimit = 16
+	// laterLimit is for how many requests those count at most that arrive later.
+	// Fitted.
+	laterLimit = 32
 )
 
 // estimate prices a request on a replica that holds so much of its prompt. In
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 2*queued + lambda*(wait+prefill)/(1-rho) + 2.5*(sqrt(1+running)-1)
+//	factor = 1/(1-r) + 2*queued + later/(1+later/32) + 3*(sqrt(1+running)-1)
+//	later = lambda*(wait+prefill)/(1-rho)
 //
 // The factor is what a second of prefill costs everybody. r is the share of
 // evicted tokens that will be asked for again: an uncached token evicts another
@@ -76,9 +78,13 @@ func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) floa
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	return 1/(1-f.regret(r, mean)) + queuedWeight*float64(r.ledger.queued) + min(later, queueingLimit) +
-		stalled(sequences)
+	return 1/(1-f.regret(r, mean)) + queuedWeight*float64(r.ledger.queued) + delayed(later) + stalled(sequences)
 }
+
+// delayed is for how many requests those count that arrive until the queue drains:
+// the more they would be, the more of them can still be sent elsewhere. It never
+// ends to grow, so that of two long queues the shorter one stays the better.
+func delayed(later float64) float64 { return later / (1 + later/laterLimit) }
 
 // stalled is for how many requests the decoding ones count: the integral of
 // stallWeight/sqrt(1+n) over their number.

@@ -17,10 +17,10 @@ func TestPrice(t *testing.T) {
 		factor          float64
 	}{
 		{"idle", math.NaN(), 0, 0, 1},
-		{"decoding", math.NaN(), 0, 8, 1 + 2.5*2},
-		{"a large batch", math.NaN(), 0, 99, 1 + 2.5*9},
+		{"decoding", math.NaN(), 0, 8, 1 + 3*2},
+		{"a large batch", math.NaN(), 0, 99, 1 + 3*9},
 		{"queued", math.NaN(), 2, 0, 1 + 2*2},
-		{"both", math.NaN(), 1, 3, 1 + 2 + 2.5*1},
+		{"both", math.NaN(), 1, 3, 1 + 2 + 3*1},
 		{"private slots", 4, 0, 0, 8},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestPriceOfLaterRequests(t *testing.T) {
 	}{
 		{"few", 20, 200, 2000},
 		{"busy beyond 0.9", 20, 100_000, 2000},
-		{"more than count", 400, 200, 100_000},
+		{"far more than count", 400, 200, 100_000},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newPrivateFleet(math.NaN())
@@ -64,7 +64,8 @@ func TestPriceOfLaterRequests(t *testing.T) {
 			seconds := 20 / math.Ln2 // the mean life of what has a half-life of 20
 			one := f.Explain(f.now, chat(2000, tt.tokens), f.replicas)[0].Prefill
 			lambda, rho := float64(tt.booked)/seconds, min(0.9, float64(tt.booked)*one/seconds)
-			want := 1 + min(16, lambda*(e.Wait+e.Prefill)/(1-rho))
+			later := lambda * (e.Wait + e.Prefill) / (1 - rho)
+			want := 1 + later/(1+later/32)
 			if math.Abs(e.Factor-want) > 1e-6*want {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, want)
 			}
