@@ -10,8 +10,8 @@ const (
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
-	// stallWeight is what a second counts for which a sequence waits that decodes
-	// alone. Among n it counts 1/sqrt(1+n) of that, since large batches differ less
+	// stallWeight is what a second counts for which a sequence waits that begins to
+	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches differ less
 	// in what they will be by then. Fitted.
 	stallWeight = 1.5
 	// queuedWeight is for how many requests each one counts that has no first
@@ -82,8 +82,9 @@ func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) floa
 }
 
 // delayed is for how many requests those count that arrive until the queue drains:
-// the more they would be, the more of them can still be sent elsewhere. It never
-// ends to grow, so that of two long queues the shorter one stays the better.
+// the more they would be, the more of them can still be sent elsewhere. It
+// comes near laterLimit without an end, so that of two long queues the shorter one
+// stays the better.
 func delayed(later float64) float64 { return later / (1 + later/laterLimit) }
 
 // stalled is for how many requests the decoding ones count: the integral of
@@ -94,8 +95,9 @@ func stalled(sequences int) float64 {
 
 // regret is the share of the tokens that a prompt evicts there that will be asked
 // for again: the fleet's, since what one replica forgets may be asked of any. It is
-// less where a cache holds tokens for longer than others do, in proportion, since
-// what has not been used for long is seldom asked for. It is not the share of what
+// less where a cache holds tokens for longer than the mean of the fleet, in
+// proportion, since what has not been used for long is seldom asked for; a cache
+// with room holds them for ever. It is not the share of what
 // came back to this replica: one that is given what nobody held would be cheap, as
 // that seldom comes back, and be given more.
 func (f *Fleet) regret(r *replica, mean survey) float64 {

@@ -32,10 +32,10 @@ func TestPrice(t *testing.T) {
 				f.Place(f.now, chat(100, 1280), f.replicas)
 			}
 			e := f.Explain(f.now.Add(time.Hour), chat(200, 1280), f.replicas)[0]
-			if math.Abs(e.Factor-tt.factor) > near {
+			if !(math.Abs(e.Factor-tt.factor) <= near) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, tt.factor)
 			}
-			if want := e.Wait + e.Prefill*e.Factor + 0.1*e.Decode; e.Decode == 0 || math.Abs(e.Cost-want) > near {
+			if want := e.Wait + e.Prefill*e.Factor + 0.1*e.Decode; e.Decode == 0 || !(math.Abs(e.Cost-want) <= near) {
 				t.Errorf("cost %g, want %g of %+v", e.Cost, want, e)
 			}
 		})
@@ -49,24 +49,28 @@ func TestPriceOfLaterRequests(t *testing.T) {
 		name          string
 		booked        int
 		tokens, price int // of the booked prompts, and of the one that is priced
+		queued        int // of those booked, still there
 	}{
-		{"few", 20, 200, 2000},
-		{"busy beyond 0.9", 20, 100_000, 2000},
-		{"far more than count", 400, 200, 100_000},
+		{"few", 20, 200, 2000, 0},
+		{"behind a queue", 20, 2000, 2000, 20},
+		{"busy beyond 0.9", 20, 100_000, 2000, 0},
+		{"far more than count", 400, 200, 100_000, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newPrivateFleet(math.NaN())
 			f.now = at(0)
 			for i := range tt.booked {
-				f.Place(f.now, chat(uint64(i), tt.tokens), f.replicas).End(f.now, Usage{})
+				if b := f.Place(f.now, chat(uint64(i), tt.tokens), f.replicas); i >= tt.queued {
+					b.End(f.now, Usage{})
+				}
 			}
 			e := f.Explain(f.now, chat(1000, tt.price), f.replicas)[0]
 			seconds := 20 / math.Ln2 // the mean life of what has a half-life of 20
 			one := f.Explain(f.now, chat(2000, tt.tokens), f.replicas)[0].Prefill
 			lambda, rho := float64(tt.booked)/seconds, min(0.9, float64(tt.booked)*one/seconds)
 			later := lambda * (e.Wait + e.Prefill) / (1 - rho)
-			want := 1 + later/(1+later/32)
-			if math.Abs(e.Factor-want) > 1e-6*want {
+			want := 1 + 2*float64(tt.queued) + later/(1+later/32)
+			if !(math.Abs(e.Factor-want) <= 1e-6*want) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, want)
 			}
 		})
@@ -99,10 +103,10 @@ func TestPriceOfEviction(t *testing.T) {
 	}
 	prices := f.Explain(now, chat(1<<20, 1280), replicas)
 	price := func(i int) float64 { return prices[i].Factor - prices[3].Factor + 1 } // others' arrivals count everywhere
-	if full := price(0); full < 1.4 || full > 3 || math.Abs(price(1)-full) > 0.1 {
+	if full := price(0); !(full >= 1.4 && full <= 3 && math.Abs(price(1)-full) <= 0.1) {
 		t.Errorf("a second of prefill counts %g and %g where caches are full, want the same and about 1.8", full, price(1))
 	}
-	if quiet := price(2); quiet < 1.05 || quiet > price(0)-0.2 {
+	if quiet := price(2); !(quiet >= 1.05 && quiet <= price(0)-0.2) {
 		t.Errorf("a second of prefill counts %g where tokens are held for longer, and %g elsewhere", quiet, price(0))
 	}
 	if room := f.residency.Turnover(3, now); room != 0 {

@@ -21,10 +21,14 @@ func (l *foreign) report(report *Report, own int) (all float64, ok bool) {
 	return all, true
 }
 
+// mostRequests is how many a replica is taken to have at most, so that a counter
+// that has run below zero, shown as a huge number, keeps every price finite.
+const mostRequests = 1e6
+
 // known is the quantity, 0 if it was not told.
 func known(quantity float64) float64 {
 	if !Known(quantity) {
 		return 0
 	}
-	return quantity
+	return min(quantity, mostRequests)
 }

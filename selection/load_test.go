@@ -93,3 +93,21 @@ func TestForeignShare(t *testing.T) {
 		t.Errorf("%g foreign requests, want 10", l.running)
 	}
 }
+
+// TestAbsurdReportsKeepPricesFinite has a replica report counters that have run
+// below zero. It must not become the best of all.
+func TestAbsurdReportsKeepPricesFinite(t *testing.T) {
+	for _, count := range []float64{1e19, 1e155, math.MaxFloat64} {
+		f, replicas := newTestFleet(), addresses(3)
+		report := silent()
+		report.Running, report.Waiting, report.At = count, count, at(0)
+		f.Place(at(0), chat(0, 1000), replicas[:1]).End(at(0), Usage{})
+		f.Report(at(1), replicas[0], report)
+		for i := range 8 {
+			b := f.Place(at(time.Second), chat(uint64(1+i), 1000), replicas)
+			if math.IsNaN(b.Estimate.Cost) || b.Estimate.Replica == replicas[0] {
+				t.Errorf("%g requests reported: request %d went to %+v", count, i, b.Estimate)
+			}
+		}
+	}
+}

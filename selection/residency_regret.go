@@ -12,7 +12,7 @@ const (
 	// regretPrior is the share of the capacity that must have been evicted
 	// before a replica's own counts weigh as much as the fleet's.
 	regretPrior = 8
-	// maxRegret keeps 1/(1-r) finite.
+	// maxRegret is the most that a share is taken to be.
 	maxRegret = 0.98
 )
 

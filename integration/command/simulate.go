@@ -91,7 +91,7 @@ func (s *simulation) check() error {
 	case d.Replicas < 1 || d.Replicas > mostReplicas:
 		return fmt.Errorf("--replicas must be 1 to %d: %d", mostReplicas, d.Replicas)
 	case !(d.Rate >= 0 && d.Rate <= 1e6):
-		return fmt.Errorf("--rate must be more than 0 and at most a million: %v", d.Rate)
+		return fmt.Errorf("--rate must be 0, for the default, or more and at most a million: %v", d.Rate)
 	case d.Duration < 0:
 		return fmt.Errorf("--duration must not be negative: %v", d.Duration)
 	}

@@ -53,7 +53,10 @@ func (p Pace) arrivals(rng *rand.Rand, rate float64, end time.Duration, take fun
 	if rate <= 0 {
 		return
 	}
-	gap := func() time.Duration { return time.Duration(rng.ExpFloat64() / (rate * p.most) * float64(time.Second)) }
+	longest := 2 * end.Seconds() // no sum of times overflows
+	gap := func() time.Duration {
+		return time.Duration(min(rng.ExpFloat64()/(rate*p.most), longest) * float64(time.Second))
+	}
 	for at := gap(); at < end; at += gap() {
 		// Of the arrivals at the highest rate, a share is left at lower ones.
 		if p.factor(at) >= p.most || rng.Float64()*p.most < p.factor(at) {
