@@ -167,7 +167,7 @@ func TestSimulateRejectsNonsense(t *testing.T) {
 		{"--trace " + trace + " --policies=", "at least one policy"},
 		{"--trace " + trace + " --replicas 0", "--replicas must be 1 to 4096: 0"},
 		{"--trace " + trace + " --rate -1", "--rate must be 0, for the default, or more and at most a million: -1"},
-		{"--trace " + trace + " --rate NaN", "--rate must be more than 0"},
+		{"--trace " + trace + " --rate NaN", "--rate must be 0, for the default, or more"},
 		{"--trace " + trace + " --duration -1s", "--duration must not be negative: -1s"},
 		{"--trace " + trace + " --report /nowhere/a.html", "--report: open /nowhere"},
 		{"--trace " + trace + " --report /", "--report: / is a directory"},
