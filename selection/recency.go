@@ -50,15 +50,6 @@ type bucket struct {
 // before orders epochs, which wrap around.
 func before(a, b uint32) bool { return int32(a-b) < 0 }
 
-// moment tells the time of a booking, in nanoseconds. The first bucket is open from
-// the first one on.
-func (r *recency) moment(now int64) {
-	if r.now == 0 {
-		r.buckets[0].began = now
-	}
-	r.now = now
-}
-
 // reset forgets everything and goes on with the given epoch.
 func (r *recency) reset(epoch uint32) {
 	r.pinned, r.total, r.gained, r.doubted = 0, 0, 0, false

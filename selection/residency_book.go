@@ -82,7 +82,7 @@ func (b *booking) pin(now time.Time, blocks []Block, nodes []*node) *Claim {
 	c := b.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.recency.moment(now.UnixNano())
+	c.recency.now = now.UnixNano()
 	claim := &Claim{residency: b.residency, cache: c, slot: b.slot, born: c.recency.epoch()}
 	b.horizon = c.horizon()
 	b.promising.ages = c.recency.ages()

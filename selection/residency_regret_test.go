@@ -1,9 +1,6 @@
 package selection
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // prompts sends prompts of 1000 tokens through a replica, one after the other.
 func prompts(r *Residency, slot Slot, names ...uint64) {
@@ -168,23 +165,4 @@ func TestEvictedTokens(t *testing.T) {
 	claim := r.Book(start, slot, turn)
 	claim.Confirm()
 	evicted(620) // of the reply, 100 were not known, and 20 are new
-}
-
-// TestTurnoverOfACacheFilledOnce fills a cache for the first time: what it evicts
-// next has not been used since the first booking.
-func TestTurnoverOfACacheFilledOnce(t *testing.T) {
-	f, replicas := newTestFleet(), addresses(1)
-	report := silent()
-	report.CapacityTokens = 20_000
-	f.Report(at(0), replicas[0], report)
-	slot := f.replicas[replicas[0]].slot
-	for i := range 20 {
-		now := at(time.Duration(i) * 10 * time.Second)
-		b := f.Place(now, chat(uint64(i), 2000), replicas)
-		b.FirstToken(now)
-		b.End(now, Usage{Output: 10})
-		if got := f.residency.Turnover(slot, now); got != 0 && !(got > 1.0/250 && got < 1.0/50) {
-			t.Errorf("after booking %d %g turnovers a second", i, got)
-		}
-	}
 }
