@@ -46,17 +46,28 @@ type attempt interface {
 	failed(err error, at time.Time)
 }
 
-// setAttempt leaves a for the observed transport of the attempt that follows.
+// attemptPlace is where the policy leaves the attempt that follows.
+type attemptPlace struct{ attempt attempt }
+
+// setAttempt leaves a for the observed transport of the attempt that follows. The
+// request's variables are written for the first attempt only: a connection that an
+// earlier one began to dial may still read them.
 func setAttempt(r *http.Request, a attempt) {
-	caddyhttp.SetVar(r.Context(), attemptVar, a)
+	if place, ok := caddyhttp.GetVar(r.Context(), attemptVar).(*attemptPlace); ok {
+		place.attempt = a
+		return
+	}
+	caddyhttp.SetVar(r.Context(), attemptVar, &attemptPlace{a})
 }
 
 // takeAttempt returns the attempt left by setAttempt, once.
 func takeAttempt(r *http.Request) attempt {
-	a, ok := caddyhttp.GetVar(r.Context(), attemptVar).(attempt)
-	if ok {
-		caddyhttp.SetVar(r.Context(), attemptVar, nil)
+	place, ok := caddyhttp.GetVar(r.Context(), attemptVar).(*attemptPlace)
+	if !ok {
+		return nil
 	}
+	a := place.attempt
+	place.attempt = nil
 	return a
 }
 
