@@ -11,8 +11,8 @@ const (
 	// while an answer lasts: what differs now differs for a part of it.
 	decodeWeight = 0.1
 	// stallWeight is what a second counts for which a sequence waits that begins to
-	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches differ less
-	// in what they will be by then. Fitted.
+	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches
+	// differ less in what they will be by then. Fitted.
 	stallWeight = 1.5
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
@@ -82,9 +82,9 @@ func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) floa
 }
 
 // delayed is for how many requests those count that arrive until the queue drains:
-// the more they would be, the more of them can still be sent elsewhere. It
-// comes near laterLimit without an end, so that of two long queues the shorter one
-// stays the better.
+// the more they would be, the more of them can still be sent elsewhere. It nears
+// laterLimit and never reaches it, so that of two long queues the shorter one stays
+// the better.
 func delayed(later float64) float64 { return later / (1 + later/laterLimit) }
 
 // stalled is for how many requests the decoding ones count: the integral of
@@ -97,9 +97,9 @@ func stalled(sequences int) float64 {
 // for again: the fleet's, since what one replica forgets may be asked of any. It is
 // less where a cache holds tokens for longer than the mean of the fleet, in
 // proportion, since what has not been used for long is seldom asked for; a cache
-// with room holds them for ever. It is not the share of what
-// came back to this replica: one that is given what nobody held would be cheap, as
-// that seldom comes back, and be given more.
+// with room holds them for ever. It is not the share of what came back to this
+// replica: one that is given what nobody held would be cheap, as that seldom comes
+// back, and be given more.
 func (f *Fleet) regret(r *replica, mean survey) float64 {
 	if r.sequences.known() {
 		return slotRegret
