@@ -142,6 +142,8 @@ var replicaMetrics = []statusMetric[ReplicaStatus]{
 		func(r *ReplicaStatus) float64 { return r.PrefillPace }),
 	ofReplica(prometheus.GaugeValue, "decode_pace_ratio", "Time that the replica takes to decode, to the usual time.",
 		func(r *ReplicaStatus) float64 { return r.DecodePace }),
+	ofReplica(prometheus.GaugeValue, "queue_pace_ratio", "Time that the replica takes to work off its queue, to that of the prefills in it.",
+		func(r *ReplicaStatus) float64 { return r.QueuePace }),
 	ofReplica(prometheus.GaugeValue, "slots", "Requests that the replica runs at once, 0 when no limit is known.",
 		func(r *ReplicaStatus) float64 { return float64(r.Slots) }),
 	ofReplica(prometheus.GaugeValue, "trust_ratio", "Share that answers find of what the replica is surely expected to hold.",

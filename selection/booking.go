@@ -33,12 +33,13 @@ type Booking struct {
 	// The fields below are guarded by the fleet's lock.
 	prefill            time.Duration // charged
 	prompt             int           // tokens charged
+	unindexed          int           // of those, beyond the last block
 	blocks             []Block       // of the prompt
 	streamed           bool
 	stage              stage
 	took               time.Duration // of the prefill
 	first              time.Time     // when the first token came
-	sequences, context int           // decoding then
+	sequences, context int           // of the others decoding then, and their prompts
 	next, previous     *Booking
 }
 

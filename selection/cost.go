@@ -6,17 +6,20 @@ import (
 )
 
 const (
+	// ownWeight is what a second of a prefill counts by itself: its client waits for
+	// it, and the replica is kept from all else.
+	ownWeight = 2
 	// decodeWeight is what a second of this request's own decoding counts against
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
-	decodeWeight = 0.1
+	decodeWeight = 0.2
 	// stallWeight is what a second counts for which a sequence waits that begins to
 	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches
 	// differ less in what they will be by then. Fitted.
-	stallWeight = 1.5
+	stallWeight = 1.25
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
-	queuedWeight = 2
+	queuedWeight = 2.25
 	// slotRegret is the regret of private slots: a miss displaces a whole sequence
 	// of a few, so that most of it is asked for again. Fitted.
 	slotRegret = 0.875
@@ -32,8 +35,8 @@ const (
 // estimate prices a request on a replica that holds so much of its prompt. In
 // seconds,
 //
-//	cost = wait + prefill*factor + 0.1*decode
-//	factor = 1/(1-r) + 2*queued + later/(1+later/32) + 3*(sqrt(1+running)-1)
+//	cost = wait + prefill*factor + 0.2*decode
+//	factor = 2 + r/(1-r) + 2.25*queued + later/(1+later/32) + 2.5*(sqrt(1+running)-1)
 //	later = lambda*(wait+prefill)/(1-rho)
 //
 // The factor is what a second of prefill costs everybody. r is the share of
@@ -44,17 +47,16 @@ const (
 // for it too. The running ones decode in the same steps.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
-	e.Wait = r.ledger.wait(now) + r.foreign.waiting*mean.prefill
+	e.Wait = r.wait(now)
 	f.reveal(&e)
 	sequences := r.ledger.running + int(r.foreign.running)
 	if request.Work != Light {
 		f.estimatePrompt(&e, r, request)
 	}
 	if request.Work == Generate {
-		e.Decode = f.estimateDecode(r, request, sequences+r.ledger.queued+1)
-		e.Admission = r.admission(request.Tokens, e.Decode)
-		e.Wait += e.Admission
+		f.estimateAnswer(&e, r, request, sequences+r.ledger.queued+1)
 	}
+	e.Wait += r.foreign.waiting * mean.prefill
 	e.Factor = f.factor(r, &e, sequences, mean)
 	e.Cost = e.Wait + e.Prefill*e.Factor + decodeWeight*e.Decode
 	return e
@@ -68,17 +70,23 @@ func (f *Fleet) estimatePrompt(e *Estimate, r *replica, request *Request) {
 	e.Prefill = r.speed.prefill(float64(e.Matched), float64(e.Uncached)) * f.prefillPace(r)
 }
 
-// estimateDecode is the time to generate the answer among so many sequences,
-// this one included, in seconds.
-func (f *Fleet) estimateDecode(r *replica, request *Request, sequences int) float64 {
-	context := float64(r.ledger.context + request.Tokens)
-	return float64(f.outputs.expect(request)) * r.speed.interToken(sequences, context) * f.decodePace(r)
+// estimateAnswer fills in how long the answer decodes among those of so many
+// sequences, this one included, that run at once, and how long it waits to be one of
+// them. Prefills go on meanwhile, so that it waits no longer for both.
+func (f *Fleet) estimateAnswer(e *Estimate, r *replica, request *Request, sequences int) {
+	share := f.share(r, request, e.Held)
+	running := int(math.Round(share * float64(sequences)))
+	context := share * float64(r.ledger.context+request.Tokens)
+	e.Decode = float64(f.outputs.expect(request)) * r.speed.interToken(running, context) * f.decodePace(r)
+	e.Admission = admission(share, e.Decode)
+	e.Wait = max(e.Wait, e.Admission)
 }
 
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	return 1/(1-f.regret(r, mean)) + queuedWeight*float64(r.ledger.queued) + delayed(later) + stalled(sequences)
+	again := f.regret(r, mean)
+	return ownWeight + again/(1-again) + queuedWeight*float64(r.ledger.queued) + delayed(later) + stalled(sequences)
 }
 
 // delayed is for how many requests those count that arrive until the queue drains:

@@ -16,12 +16,12 @@ func TestPrice(t *testing.T) {
 		queued, running int
 		factor          float64
 	}{
-		{"idle", math.NaN(), 0, 0, 1},
-		{"decoding", math.NaN(), 0, 8, 1 + 3*2},
-		{"a large batch", math.NaN(), 0, 99, 1 + 3*9},
-		{"queued", math.NaN(), 2, 0, 1 + 2*2},
-		{"both", math.NaN(), 1, 3, 1 + 2 + 3*1},
-		{"private slots", 4, 0, 0, 8},
+		{"idle", math.NaN(), 0, 0, 2},
+		{"decoding", math.NaN(), 0, 8, 2 + 2.5*2},
+		{"a large batch", math.NaN(), 0, 99, 2 + 2.5*9},
+		{"queued", math.NaN(), 2, 0, 2 + 2.25*2},
+		{"both", math.NaN(), 1, 3, 2 + 2.25 + 2.5*1},
+		{"private slots", 4, 0, 0, 2 + 7},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := newPrivateFleet(tt.slots)
@@ -35,7 +35,7 @@ func TestPrice(t *testing.T) {
 			if !(math.Abs(e.Factor-tt.factor) <= near) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, tt.factor)
 			}
-			if want := e.Wait + e.Prefill*e.Factor + 0.1*e.Decode; e.Decode == 0 || !(math.Abs(e.Cost-want) <= near) {
+			if want := e.Wait + e.Prefill*e.Factor + 0.2*e.Decode; e.Decode == 0 || !(math.Abs(e.Cost-want) <= near) {
 				t.Errorf("cost %g, want %g of %+v", e.Cost, want, e)
 			}
 		})
@@ -69,7 +69,7 @@ func TestPriceOfLaterRequests(t *testing.T) {
 			one := f.Explain(f.now, chat(2000, tt.tokens), f.replicas)[0].Prefill
 			lambda, rho := float64(tt.booked)/seconds, min(0.9, float64(tt.booked)*one/seconds)
 			later := lambda * (e.Wait + e.Prefill) / (1 - rho)
-			want := 1 + 2*float64(tt.queued) + later/(1+later/32)
+			want := 2 + 2.25*float64(tt.queued) + later/(1+later/32)
 			if !(math.Abs(e.Factor-want) <= 1e-6*want) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, want)
 			}

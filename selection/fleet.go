@@ -164,6 +164,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		began:      now,
 		prefill:    seconds(e.Prefill),
 		prompt:     request.Tokens + request.Extra,
+		unindexed:  request.unindexed(),
 		blocks:     request.Blocks,
 		streamed:   request.Streamed,
 		generation: r.generation,

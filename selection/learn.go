@@ -41,6 +41,7 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 func (f *Fleet) begin(b *Booking, now time.Time) {
 	b.first = now
 	r := b.replica
+	r.paces.queue.observe(b.took.Seconds(), b.prefill.Seconds(), 1)
 	r.slots.begin(now, b.prefill, b.took, b.sequences)
 	if b.work != Light && b.generation == r.generation {
 		r.counters.count(b)
@@ -89,7 +90,7 @@ func (f *Fleet) learnDecode(b *Booking, now time.Time, usage Usage) {
 		return
 	}
 	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.running)
-	context := float64(b.context+r.ledger.context) / 2
+	context := float64(b.context+r.ledger.decoding) / 2
 	expected := float64(usage.Output-1) * r.speed.interToken(sequences, context)
 	f.observe(&r.paces.decode, &f.paces.decode, now.Sub(b.first).Seconds(), expected)
 }

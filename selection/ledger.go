@@ -12,6 +12,8 @@ type ledger struct {
 	queued      int           // how many they are
 	running     int           // bookings past their prefill
 	context     int           // prompt tokens of all bookings
+	decoding    int           // of those past their prefill
+	unindexed   int           // of all, those of which the index knows nothing
 	ends        ends
 }
 
@@ -54,6 +56,7 @@ func (l *ledger) add(b *Booking, now time.Time) {
 	l.prefill += b.prefill
 	l.queued++
 	l.context += b.prompt
+	l.unindexed += b.unindexed
 	b.stage = waiting
 }
 
@@ -63,8 +66,9 @@ func (l *ledger) prefilled(b *Booking, now time.Time) {
 		return
 	}
 	l.leaveQueue(b, now)
-	b.sequences, b.context = l.running, l.context
+	b.sequences, b.context = l.running, l.decoding
 	l.running++
+	l.decoding += b.prompt
 	b.stage = running
 }
 
@@ -75,10 +79,12 @@ func (l *ledger) remove(b *Booking, now time.Time) {
 		l.leaveQueue(b, now)
 	case running:
 		l.running--
+		l.decoding -= b.prompt
 	default:
 		return
 	}
 	l.context -= b.prompt
+	l.unindexed -= b.unindexed
 	l.ends.note(now)
 	b.stage = ended
 }
@@ -121,17 +127,17 @@ func (l *ledger) settle(now time.Time) {
 }
 
 // wait is how long a new prefill would wait for those booked before it, in
-// seconds. The oldest one works itself off with time. When it is overdue, it
-// is expected to stay away for as long again as it is late already: a stuck
-// replica must not look idle.
-func (l *ledger) wait(now time.Time) float64 {
+// seconds: until the first of them is done, and for the others. The first one works
+// itself off with time. When it is overdue, it is expected to stay away for as long
+// again as it is late already: a stuck replica must not look idle.
+func (l *ledger) wait(now time.Time) (first, others float64) {
 	l.settle(now)
 	if l.first == nil {
-		return 0
+		return 0, 0
 	}
 	left := l.since.Add(l.first.prefill).Sub(now)
 	if left < 0 {
 		left = -left
 	}
-	return (l.prefill - l.first.prefill + left).Seconds()
+	return left.Seconds(), (l.prefill - l.first.prefill).Seconds()
 }

@@ -70,7 +70,8 @@ func (p *pace) among(fleet *pace, least float64) float64 {
 	}
 }
 
-// paces are how fast a replica, or a fleet, prefills and decodes.
+// paces are how fast a replica, or a fleet, prefills, decodes and works off its queue.
 type paces struct {
 	prefill, decode pace
+	queue           pace // from one first token to the next, against the prefill booked
 }

@@ -3,6 +3,7 @@ package selection
 import (
 	"math"
 	"testing"
+	"time"
 )
 
 func TestPace(t *testing.T) {
@@ -79,5 +80,25 @@ func TestSlowReplicaIsRecognised(t *testing.T) {
 	others := (w.computed[replicas[1]] + w.computed[replicas[2]] + w.computed[replicas[3]]) / 3
 	if slow := w.computed[replicas[0]]; slow > others*4/10 {
 		t.Errorf("the slow replica computed %d tokens, the others %d on average", slow, others)
+	}
+}
+
+// TestQueuedPromptsDoNotSlowDecoding has answers decode alone, as fast as usual,
+// while many long prompts wait: they are no context of the batch yet.
+func TestQueuedPromptsDoNotSlowDecoding(t *testing.T) {
+	f, replicas := newTestFleet(), addresses(1)
+	now := at(0)
+	for i := range uint64(100) {
+		f.Place(now, chat(1000+i, 20_000), replicas)
+	}
+	for i := range uint64(50) {
+		b := f.Place(now, chat(i, 2000), replicas)
+		now = now.Add(time.Second)
+		b.FirstToken(now)
+		now = now.Add(seconds(99 * DefaultSpeed.interToken(1, 2000)))
+		b.End(now, Usage{Output: 100})
+	}
+	if pace := f.Status(now)[0].DecodePace; !(pace >= 0.95 && pace <= 1.05) {
+		t.Errorf("decoding is believed to take %.2f times the usual time", pace)
 	}
 }

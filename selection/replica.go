@@ -37,20 +37,13 @@ type replica struct {
 	turnover  float64 // of the cache, per second, at the last decision
 }
 
-// admission is how long a sequence of the given length waits for a place in
-// the running batch, in seconds, when a sequence decodes for decode seconds.
-// Running sequences are taken to end evenly spread over that time, and to
-// give back their share of the cache then.
-func (r *replica) admission(tokens int, decode float64) float64 {
-	wait := 0.0
-	limit := r.slots.limit()
-	if ahead := r.ledger.inFlight() - limit + 1; limit > 0 && ahead > 0 {
-		wait = decode * float64(ahead) / float64(limit)
-	}
-	if context := r.ledger.context; context > 0 {
-		if excess := context + tokens - r.capacity; excess > 0 {
-			wait = max(wait, decode*float64(excess)/float64(context))
-		}
-	}
-	return wait
+// wait is how long a prefill would wait for those before it, in seconds.
+func (r *replica) wait(now time.Time) float64 {
+	first, others := r.ledger.wait(now)
+	return first + others*r.queuePace()
 }
+
+// queuePace is how many times as long as the prefills in it the queue has taken
+// lately. Whatever holds an engine up shows in it, such as a full batch, of which a
+// router is told nothing.
+func (r *replica) queuePace() float64 { return max(1, r.paces.queue.factor(1, leastPrefill)) }

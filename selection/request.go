@@ -38,6 +38,15 @@ type Request struct {
 	hinted bool // Tokens stand for what a hint found
 }
 
+// unindexed is how many tokens of the request the index does not get to know.
+func (r *Request) unindexed() int {
+	tokens := r.Tokens + r.Extra
+	if n := len(r.Blocks); n > 0 && r.Work != Light {
+		tokens -= int(r.Blocks[n-1].Tokens)
+	}
+	return max(0, tokens)
+}
+
 // Estimate is what a request is expected to cost on one replica. Times are in
 // seconds.
 type Estimate struct {

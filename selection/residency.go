@@ -38,6 +38,7 @@ type replicaCache struct {
 	floor, oldest, maybe, sure atomic.Uint32
 	full                       atomic.Bool
 	edge                       atomic.Int64 // when what is evicted next was used last
+	inUse                      atomic.Int64 // tokens that are pinned
 	capacity                   atomic.Int64
 
 	regret regret
@@ -134,6 +135,16 @@ func (r *Residency) Held(slot Slot) int {
 	return int(c.recency.resident())
 }
 
+// InUse returns how many tokens of prompts the replica's open claims hold. What
+// several share counts once.
+func (r *Residency) InUse(slot Slot) int {
+	c := r.cache(slot)
+	if c == nil {
+		return 0
+	}
+	return int(c.inUse.Load())
+}
+
 // Slots returns the length that Match needs for its result: one more than the
 // highest slot given out so far.
 func (r *Residency) Slots() int { return len(*r.caches.Load()) }
@@ -153,6 +164,7 @@ func (c *replicaCache) publish() {
 	c.maybe.Store(z.maybe)
 	c.sure.Store(z.sure)
 	c.full.Store(c.recency.full())
+	c.inUse.Store(c.recency.pinned)
 	c.edge.Store(c.recency.began(z.maybe))
 }
 

@@ -98,14 +98,20 @@ func (r *oracleReplica) ageLevel(distance, unpinned int) level {
 }
 
 func (r *oracleReplica) held() int {
-	pinned, all := 0, 0
+	all := 0
 	for _, u := range r.uses {
 		all += u.tokens
+	}
+	return min(all, max(r.capacity, r.inUse()))
+}
+
+func (r *oracleReplica) inUse() (tokens int) {
+	for _, u := range r.uses {
 		if u.pins > 0 {
-			pinned += u.tokens
+			tokens += u.tokens
 		}
 	}
-	return min(all, max(r.capacity, pinned))
+	return tokens
 }
 
 // settle notes what is too old to be remembered for sure, and drops what is

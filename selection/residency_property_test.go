@@ -225,6 +225,9 @@ func (w *world) check(t *rapid.T) {
 		if got, want := w.models[0].Held(Slot(slot)), replica.held(); got != want {
 			t.Fatalf("slot %d holds %d tokens, want %d", slot, got, want)
 		}
+		if got, want := w.models[0].InUse(Slot(slot)), replica.inUse(); got != want {
+			t.Fatalf("%d tokens are in use on slot %d, want %d", got, slot, want)
+		}
 	}
 	inside(t, "ghost", ghosts[0], span[int]{max(0, known.low-held.high), max(0, known.high-held.low)})
 }

@@ -25,6 +25,7 @@ type ReplicaStatus struct {
 
 	PrefillPace float64 `json:"prefill_pace"` // times the usual time that a prefill takes
 	DecodePace  float64 `json:"decode_pace"`  // the same of decoding
+	QueuePace   float64 `json:"queue_pace"`   // times the booked prefills that its queue takes
 	Slots       int     `json:"slots"`        // requests admitted at once, 0 when no limit is known
 	Sure        float64 `json:"sure_trust"`   // share found of tokens held well within the capacity
 	Edge        float64 `json:"edge_trust"`   // of those near it
@@ -62,7 +63,7 @@ func (f *Fleet) statuses(now time.Time) []ReplicaStatus {
 func (f *Fleet) Index() Stats { return f.residency.Stats() }
 
 func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
-	wait := r.ledger.wait(now)
+	wait := r.wait(now)
 	_, source := r.believed()
 	r.rates.fade(now)
 	return ReplicaStatus{
@@ -82,6 +83,7 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Failing:     failurePrice(r.failures.whole.get(now, failureHalfLife)),
 		PrefillPace: f.prefillPace(r),
 		DecodePace:  f.decodePace(r),
+		QueuePace:   r.queuePace(),
 		Slots:       r.slots.limit(),
 		Sure:        r.trust.sure,
 		Edge:        r.trust.edge,
