@@ -19,10 +19,15 @@ func (f *Fleet) share(r *replica, request *Request, held Match) float64 {
 	return share
 }
 
-// memory is the size of a replica's KV cache for requests that run, in tokens: the
-// larger one of what is believed and what it reports. A replica that seems full, for
-// want of a better number, gets nothing that proves it wrong.
-func (r *replica) memory() int { return max(r.capacity, r.reported) }
+// memory is the size of a replica's KV cache for requests that run, in tokens: what
+// was learned, else the larger one of what is reported and configured. A replica that
+// seems full, for want of a better number, gets nothing that proves it wrong.
+func (r *replica) memory() int {
+	if r.learned > 0 {
+		return r.learned
+	}
+	return max(r.capacity, r.reported)
+}
 
 // inUse is about how many tokens of KV cache a replica's requests take up: their
 // prompts, of which what several share counts once, as paged caches hold it once,

@@ -16,7 +16,7 @@ const (
 	// stallWeight is what a second counts for which a sequence waits that begins to
 	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches
 	// differ less in what they will be by then. Fitted.
-	stallWeight = 1.25
+	stallWeight = 1.5
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 2.25
@@ -36,15 +36,16 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.2*decode
-//	factor = 2 + r/(1-r) + 2.25*queued + later/(1+later/32) + 2.5*(sqrt(1+running)-1)
+//	factor = 2 + r/(1-r) + 2.25*queued + later/(1+later/32) + 3*(sqrt(1+running)-1)
 //	later = lambda*(wait+prefill)/(1-rho)
 //
-// The factor is what a second of prefill costs everybody. r is the share of
-// evicted tokens that will be asked for again: an uncached token evicts another
-// one, which then costs a recomputation, which evicts another. The queued requests
-// share the engine's steps with this prefill, and those that arrive until the
-// queue drains, at rate lambda while prefill takes the share rho of the time, wait
-// for it too. The running ones decode in the same steps.
+// The wait is for the prefills in the queue or for a place in the batch, whichever
+// is longer. The factor is what a second of prefill costs everybody, its client
+// included. r is the share of evicted tokens that will be asked for again: an
+// uncached token evicts another one, which then costs a recomputation, which evicts
+// another. The queued requests share the engine's steps with this prefill, and those
+// that arrive until the queue drains, at rate lambda while prefill takes the share
+// rho of the time, wait for it too. The running ones decode in the same steps.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.wait(now)

@@ -17,10 +17,10 @@ func TestPrice(t *testing.T) {
 		factor          float64
 	}{
 		{"idle", math.NaN(), 0, 0, 2},
-		{"decoding", math.NaN(), 0, 8, 2 + 2.5*2},
-		{"a large batch", math.NaN(), 0, 99, 2 + 2.5*9},
+		{"decoding", math.NaN(), 0, 8, 2 + 3*2},
+		{"a large batch", math.NaN(), 0, 99, 2 + 3*9},
 		{"queued", math.NaN(), 2, 0, 2 + 2.25*2},
-		{"both", math.NaN(), 1, 3, 2 + 2.25 + 2.5*1},
+		{"both", math.NaN(), 1, 3, 2 + 2.25 + 3*1},
 		{"private slots", 4, 0, 0, 2 + 7},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
