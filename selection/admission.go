@@ -12,8 +12,8 @@ func (f *Fleet) share(r *replica, request *Request, held Match) float64 {
 	if limit := r.slots.limit(); limit > 0 {
 		share = min(share, float64(limit)/float64(r.ledger.inFlight()+1))
 	}
-	if used := f.inUse(r, request); used > 0 && !r.sequences.known() {
-		needed := used + request.Tokens - int(held.Pending)
+	if used := f.inUse(r); used > 0 && !r.sequences.known() {
+		needed := used + max(0, request.Tokens-int(held.Pending)) + request.Extra
 		share = min(share, float64(r.memory())/float64(needed))
 	}
 	return share
@@ -32,7 +32,6 @@ func (r *replica) memory() int {
 // inUse is about how many tokens of KV cache a replica's requests take up: their
 // prompts, of which what several share counts once, as paged caches hold it once,
 // and half of the answers that are being decoded.
-func (f *Fleet) inUse(r *replica, request *Request) int {
-	answers := r.ledger.running * f.outputs.expect(request) / 2
-	return r.ledger.unindexed + f.residency.InUse(r.slot) + answers
+func (f *Fleet) inUse(r *replica) int {
+	return r.ledger.unindexed + f.residency.InUse(r.slot) + r.ledger.answers/2
 }

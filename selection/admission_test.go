@@ -32,6 +32,9 @@ func TestSharedPrefixTakesMemoryOnce(t *testing.T) {
 		{"a part of it", after(prefix, 99, 40_000), func(name uint64) *Request { return after(prefix, name, 1000) }, 1},
 		{"more than fits", after(prefix, 99, 90_000), func(name uint64) *Request { return after(prefix, name, 1000) }, 100.0 / 150},
 		{"nothing shared", chat(99, 50_000), func(name uint64) *Request { return chat(name, 15_000) }, 100.0 / 200},
+		{"further prompts", &Request{Tokens: 10_000, Extra: 40_000, Streamed: true}, func(uint64) *Request {
+			return &Request{Tokens: 15_000, Streamed: true}
+		}, 100.0 / 200},
 		{"no text", &Request{Tokens: 50_000, Streamed: true}, func(uint64) *Request {
 			return &Request{Tokens: 15_000, Streamed: true}
 		}, 100.0 / 200},
@@ -108,5 +111,48 @@ func TestReportedMemoryGoesBeforeWhatIsConfigured(t *testing.T) {
 		if full := e.Admission > 0; full != math.IsNaN(reported) {
 			t.Errorf("%g s until there is room where %g tokens are reported", e.Admission, reported)
 		}
+	}
+}
+
+// TestAnswersTakeMemory counts half of what each answer is expected to have,
+// whatever the request that is priced asks for.
+func TestAnswersTakeMemory(t *testing.T) {
+	for _, most := range []int{0, 1} {
+		f, replicas := newTestFleet(), addresses(1)
+		for i := range uint64(10) {
+			request := chat(i, 9000)
+			request.Capacity, request.Output = 100_000, 200
+			f.Place(at(0), request, replicas).FirstToken(at(time.Second))
+		}
+		priced := chat(100, 11_000)
+		priced.Capacity, priced.Output = 100_000, most
+		e := f.Explain(at(time.Hour), priced, replicas)[0]
+		if want := e.Decode * (102_000.0/100_000 - 1); !(math.Abs(e.Admission-want) <= 1e-9) {
+			t.Errorf("%g s until there is room, want %g", e.Admission, want)
+		}
+	}
+}
+
+// TestPaceOfNoQueue has lone prompts answered late, as over a slow network, and
+// others whose first token is not seen: neither tells how fast a queue drains.
+func TestPaceOfNoQueue(t *testing.T) {
+	f, replicas := newTestFleet(), addresses(1)
+	now := at(0)
+	for i := range uint64(300) {
+		b := f.Place(now, chat(1, 2000), replicas)
+		now = now.Add(60 * time.Millisecond)
+		b.FirstToken(now)
+		b.End(now, Usage{Prefill: 0.005})
+		request := chat(1000+i, 2000)
+		request.Streamed = false
+		unseen := f.Place(now, request, replicas)
+		b = f.Place(now, chat(2000+i, 2000), replicas)
+		now = now.Add(time.Second)
+		b.FirstToken(now)
+		b.End(now, Usage{})
+		unseen.End(now, Usage{})
+	}
+	if pace := f.Status(now)[0].QueuePace; pace != 1 {
+		t.Errorf("the queue is believed to take %.2f times as long as its prefills", pace)
 	}
 }

@@ -37,7 +37,10 @@ type Booking struct {
 	blocks             []Block       // of the prompt
 	streamed           bool
 	stage              stage
+	answer             int           // tokens that it is expected to have
+	behind             bool          // others were queued when it came
 	took               time.Duration // of the prefill
+	drained            bool          // took is from one first token to the next
 	first              time.Time     // when the first token came
 	sequences, context int           // of the others decoding then, and their prompts
 	next, previous     *Booking

@@ -7,12 +7,12 @@ import (
 
 const (
 	// ownWeight is what a second of a prefill counts by itself: its client waits for
-	// it, and the replica is kept from all else.
+	// it, and the replica is kept from all else. Fitted.
 	ownWeight = 2
 	// decodeWeight is what a second of this request's own decoding counts against
 	// a second of waiting for its first token. It is small, since batches even out
 	// while an answer lasts: what differs now differs for a part of it.
-	decodeWeight = 0.2
+	decodeWeight = 0.15
 	// stallWeight is what a second counts for which a sequence waits that begins to
 	// decode alone. Among n it counts 1/sqrt(1+n) of that, since large batches
 	// differ less in what they will be by then. Fitted.
@@ -35,7 +35,7 @@ const (
 // estimate prices a request on a replica that holds so much of its prompt. In
 // seconds,
 //
-//	cost = wait + prefill*factor + 0.2*decode
+//	cost = wait + prefill*factor + 0.15*decode
 //	factor = 2 + r/(1-r) + 2.25*queued + later/(1+later/32) + 3*(sqrt(1+running)-1)
 //	later = lambda*(wait+prefill)/(1-rho)
 //

@@ -35,7 +35,7 @@ func TestPrice(t *testing.T) {
 			if !(math.Abs(e.Factor-tt.factor) <= near) {
 				t.Errorf("a second of prefill counts %g, want %g", e.Factor, tt.factor)
 			}
-			if want := e.Wait + e.Prefill*e.Factor + 0.2*e.Decode; e.Decode == 0 || !(math.Abs(e.Cost-want) <= near) {
+			if want := e.Wait + e.Prefill*e.Factor + 0.15*e.Decode; e.Decode == 0 || !(math.Abs(e.Cost-want) <= near) {
 				t.Errorf("cost %g, want %g of %+v", e.Cost, want, e)
 			}
 		})

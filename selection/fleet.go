@@ -165,6 +165,7 @@ func (f *Fleet) book(now time.Time, request *Request, e *Estimate) *Booking {
 		prefill:    seconds(e.Prefill),
 		prompt:     request.Tokens + request.Extra,
 		unindexed:  request.unindexed(),
+		answer:     f.answer(request),
 		blocks:     request.Blocks,
 		streamed:   request.Streamed,
 		generation: r.generation,

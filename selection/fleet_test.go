@@ -42,7 +42,7 @@ func assertLedgersEmpty(t tester, f *Fleet) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for address, r := range f.replicas {
-		if l := r.ledger; l.first != nil || l.last != nil || l.prefill != 0 || l.queued != 0 || l.running != 0 || l.context != 0 || l.decoding != 0 || l.unindexed != 0 {
+		if l := r.ledger; l.first != nil || l.last != nil || l.prefill != 0 || l.queued != 0 || l.running != 0 || l.context != 0 || l.decoding != 0 || l.unindexed != 0 || l.answers != 0 {
 			t.Errorf("ledger of %s is not empty: %+v", address, l)
 		}
 	}

@@ -41,7 +41,9 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 func (f *Fleet) begin(b *Booking, now time.Time) {
 	b.first = now
 	r := b.replica
-	r.paces.queue.observe(b.took.Seconds(), b.prefill.Seconds(), 1)
+	if b.drained {
+		r.paces.queue.observe(b.took.Seconds(), b.prefill.Seconds(), 1)
+	}
 	r.slots.begin(now, b.prefill, b.took, b.sequences)
 	if b.work != Light && b.generation == r.generation {
 		r.counters.count(b)
@@ -89,8 +91,8 @@ func (f *Fleet) learnDecode(b *Booking, now time.Time, usage Usage) {
 	if b.work != Generate || usage.Output < 2 || b.first.IsZero() {
 		return
 	}
-	sequences := (b.sequences+r.ledger.running)/2 + int(r.foreign.running)
-	context := float64(b.context+r.ledger.decoding) / 2
+	sequences := (b.sequences+1+r.ledger.running)/2 + int(r.foreign.running)
+	context := float64(b.context+b.prompt+r.ledger.decoding) / 2
 	expected := float64(usage.Output-1) * r.speed.interToken(sequences, context)
 	f.observe(&r.paces.decode, &f.paces.decode, now.Sub(b.first).Seconds(), expected)
 }
@@ -105,7 +107,7 @@ func (f *Fleet) learnWhole(b *Booking, now time.Time, usage Usage, cached float6
 		if usage.Output == 0 {
 			return
 		}
-		decode = float64(usage.Output) * r.speed.interToken(1+r.ledger.running, float64(b.prompt+r.ledger.context))
+		decode = float64(usage.Output) * r.speed.interToken(max(1, r.ledger.running), float64(max(b.prompt, r.ledger.decoding)))
 	}
 	expected := b.Estimate.Wait + prefill*f.prefillPace(r) + decode*f.decodePace(r)
 	share := now.Sub(b.began).Seconds() / expected

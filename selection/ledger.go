@@ -9,10 +9,12 @@ type ledger struct {
 	first, last *Booking      // bookings whose prefill is not known to be done, oldest first
 	prefill     time.Duration // sum of their prefill estimates
 	since       time.Time     // when the work on first began, as far as known
+	seen        bool          // since was seen, not estimated
 	queued      int           // how many they are
 	running     int           // bookings past their prefill
 	context     int           // prompt tokens of all bookings
 	decoding    int           // of those past their prefill
+	answers     int           // tokens that those are expected to generate
 	unindexed   int           // of all, those of which the index knows nothing
 	ends        ends
 }
@@ -48,8 +50,9 @@ func (e *ends) since(then time.Time) (n int) {
 func (l *ledger) add(b *Booking, now time.Time) {
 	l.settle(now)
 	if l.first == nil {
-		l.first, l.since = b, now
+		l.first, l.since, l.seen = b, now, true
 	} else {
+		b.behind = true
 		l.last.next, b.previous = b, l.last
 	}
 	l.last = b
@@ -69,6 +72,7 @@ func (l *ledger) prefilled(b *Booking, now time.Time) {
 	b.sequences, b.context = l.running, l.decoding
 	l.running++
 	l.decoding += b.prompt
+	l.answers += b.answer
 	b.stage = running
 }
 
@@ -80,6 +84,7 @@ func (l *ledger) remove(b *Booking, now time.Time) {
 	case running:
 		l.running--
 		l.decoding -= b.prompt
+		l.answers -= b.answer
 	default:
 		return
 	}
@@ -95,9 +100,10 @@ func (l *ledger) remove(b *Booking, now time.Time) {
 func (l *ledger) leaveQueue(b *Booking, now time.Time) {
 	if b == l.first {
 		b.took = max(0, now.Sub(l.since))
-		l.since = now
-	} else if l.since = l.since.Add(b.prefill); l.since.After(now) {
-		l.since = now
+		b.drained = b.behind && l.seen
+		l.since, l.seen = now, true
+	} else {
+		l.since, l.seen = earlier(now, l.since.Add(b.prefill)), false
 	}
 	if b.previous != nil {
 		b.previous.next = b.next
@@ -114,6 +120,13 @@ func (l *ledger) leaveQueue(b *Booking, now time.Time) {
 	l.queued--
 }
 
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // settle moves on bookings that will report no first token, because their
 // answer is not streamed: their prefill counts as done when its time is over.
 func (l *ledger) settle(now time.Time) {
@@ -123,6 +136,7 @@ func (l *ledger) settle(now time.Time) {
 			return
 		}
 		l.prefilled(b, done)
+		l.seen = false
 	}
 }
 

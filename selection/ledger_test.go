@@ -24,7 +24,7 @@ func assertWait(t *testing.T, l *ledger, now time.Time, want time.Duration) {
 
 func assertEmpty(t *testing.T, l *ledger) {
 	t.Helper()
-	if l.first != nil || l.last != nil || l.prefill != 0 || l.queued != 0 || l.running != 0 || l.context != 0 || l.decoding != 0 || l.unindexed != 0 {
+	if l.first != nil || l.last != nil || l.prefill != 0 || l.queued != 0 || l.running != 0 || l.context != 0 || l.decoding != 0 || l.unindexed != 0 || l.answers != 0 {
 		t.Errorf("ledger is not empty: %+v", *l)
 	}
 }

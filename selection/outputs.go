@@ -20,6 +20,14 @@ func (o *outputs) expect(request *Request) int {
 	return length
 }
 
+// answer is how many tokens a request is expected to generate.
+func (f *Fleet) answer(request *Request) int {
+	if request.Work != Generate {
+		return 0
+	}
+	return f.outputs.expect(request)
+}
+
 // learn moves the mean by a sixteenth of the difference.
 func (o *outputs) learn(model string, tokens int) {
 	if tokens <= 0 {

@@ -92,10 +92,10 @@ func TestQueuedPromptsDoNotSlowDecoding(t *testing.T) {
 		f.Place(now, chat(1000+i, 20_000), replicas)
 	}
 	for i := range uint64(50) {
-		b := f.Place(now, chat(i, 2000), replicas)
+		b := f.Place(now, chat(i, 100_000), replicas)
 		now = now.Add(time.Second)
 		b.FirstToken(now)
-		now = now.Add(seconds(99 * DefaultSpeed.interToken(1, 2000)))
+		now = now.Add(seconds(99 * DefaultSpeed.interToken(1, 100_000)))
 		b.End(now, Usage{Output: 100})
 	}
 	if pace := f.Status(now)[0].DecodePace; !(pace >= 0.95 && pace <= 1.05) {

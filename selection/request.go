@@ -55,10 +55,10 @@ type Estimate struct {
 	Matched   int     // prompt tokens expected to be found in its cache
 	Uncached  int     // prompt tokens that it would have to compute
 	Wait      float64 // until the prefill can begin
-	Admission float64 // of that, until there is a place in the running batch
+	Admission float64 // at most that, until there is a place in the running batch
 	Prefill   float64
 	Decode    float64
-	Factor    float64 // what a second of this prefill costs everybody, 1 when only itself
+	Factor    float64 // what a second of this prefill costs everybody, 2 when only itself
 	Failing   float64 // price of recent failures
 	Cost      float64 // what is compared
 }
