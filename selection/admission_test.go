@@ -134,25 +134,26 @@ func TestAnswersTakeMemory(t *testing.T) {
 }
 
 // TestPaceOfNoQueue has lone prompts answered late, as over a slow network, and
-// others whose first token is not seen: neither tells how fast a queue drains.
+// others behind one whose first token is not seen: neither tells how fast a queue
+// drains. The engine says itself how long its prefills take.
 func TestPaceOfNoQueue(t *testing.T) {
-	f, replicas := newTestFleet(), addresses(1)
-	now := at(0)
-	for i := range uint64(300) {
-		b := f.Place(now, chat(1, 2000), replicas)
-		now = now.Add(60 * time.Millisecond)
-		b.FirstToken(now)
-		b.End(now, Usage{Prefill: 0.005})
-		request := chat(1000+i, 2000)
-		request.Streamed = false
-		unseen := f.Place(now, request, replicas)
-		b = f.Place(now, chat(2000+i, 2000), replicas)
-		now = now.Add(time.Second)
-		b.FirstToken(now)
-		b.End(now, Usage{})
-		unseen.End(now, Usage{})
-	}
-	if pace := f.Status(now)[0].QueuePace; pace != 1 {
-		t.Errorf("the queue is believed to take %.2f times as long as its prefills", pace)
+	for _, unseen := range []bool{false, true} {
+		f, replicas := newTestFleet(), addresses(1)
+		now := at(0)
+		for i := range uint64(100) {
+			before := chat(1000+i, 2000)
+			before.Streamed = false
+			if unseen {
+				defer f.Place(now, before, replicas).End(now, Usage{})
+			}
+			b := f.Place(now, chat(2000+i, 2000), replicas)
+			now = now.Add(time.Second)
+			f.Status(now) // by now the first prefill is taken to be done
+			b.FirstToken(now)
+			b.End(now, Usage{Prefill: b.prefill.Seconds()})
+		}
+		if pace := f.Status(now)[0].QueuePace; pace != 1 {
+			t.Errorf("unseen %v: the queue is believed to take %.2f times as long as its prefills", unseen, pace)
+		}
 	}
 }
