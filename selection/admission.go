@@ -20,8 +20,8 @@ func (f *Fleet) share(r *replica, request *Request, held Match) float64 {
 }
 
 // memory is the size of a replica's KV cache for requests that run, in tokens: what
-// was learned, else the larger one of what is reported and configured. A replica that
-// seems full, for want of a better number, gets nothing that proves it wrong.
+// was learned, else the larger one of what is reported and what is believed without:
+// a replica that seems full for want of a better number gets nothing to disprove it.
 func (r *replica) memory() int {
 	if r.learned > 0 {
 		return r.learned

@@ -74,26 +74,6 @@ func TestAdmissionAndQueuePassTogether(t *testing.T) {
 	}
 }
 
-// TestQueueDrainsAtThePaceItHasShown has first tokens come three times as far apart
-// as the prefills say, as when an engine runs out of places in its batch.
-func TestQueueDrainsAtThePaceItHasShown(t *testing.T) {
-	f, replicas := newTestFleet(), addresses(1)
-	var queue []*Booking
-	for i := range uint64(400) {
-		queue = append(queue, f.Place(at(0), chat(i, 2000), replicas))
-	}
-	now := at(0)
-	for _, b := range queue[:300] {
-		now = now.Add(3 * b.prefill)
-		b.FirstToken(now)
-		b.End(now, Usage{})
-	}
-	each := queue[399].prefill.Seconds()
-	if e := f.Explain(now, chat(1000, 2000), replicas)[0]; !(e.Wait >= 0.95*300*each && e.Wait <= 1.05*300*each) {
-		t.Errorf("%g s behind 100 prefills of %g that took 3 times as long before", e.Wait, each)
-	}
-}
-
 // TestReportedMemoryGoesBeforeWhatIsConfigured has an operator say too little of a
 // replica that reports how much it has.
 func TestReportedMemoryGoesBeforeWhatIsConfigured(t *testing.T) {
@@ -129,31 +109,6 @@ func TestAnswersTakeMemory(t *testing.T) {
 		e := f.Explain(at(time.Hour), priced, replicas)[0]
 		if want := e.Decode * (102_000.0/100_000 - 1); !(math.Abs(e.Admission-want) <= 1e-9) {
 			t.Errorf("%g s until there is room, want %g", e.Admission, want)
-		}
-	}
-}
-
-// TestPaceOfNoQueue has lone prompts answered late, as over a slow network, and
-// others behind one whose first token is not seen: neither tells how fast a queue
-// drains. The engine says itself how long its prefills take.
-func TestPaceOfNoQueue(t *testing.T) {
-	for _, unseen := range []bool{false, true} {
-		f, replicas := newTestFleet(), addresses(1)
-		now := at(0)
-		for i := range uint64(100) {
-			before := chat(1000+i, 2000)
-			before.Streamed = false
-			if unseen {
-				defer f.Place(now, before, replicas).End(now, Usage{})
-			}
-			b := f.Place(now, chat(2000+i, 2000), replicas)
-			now = now.Add(time.Second)
-			f.Status(now) // by now the first prefill is taken to be done
-			b.FirstToken(now)
-			b.End(now, Usage{Prefill: b.prefill.Seconds()})
-		}
-		if pace := f.Status(now)[0].QueuePace; pace != 1 {
-			t.Errorf("unseen %v: the queue is believed to take %.2f times as long as its prefills", unseen, pace)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type Booking struct {
 	answer             int           // tokens that it is expected to have
 	behind             bool          // others were queued when it came
 	took               time.Duration // of the prefill
-	drained            bool          // took is from one first token to the next
+	drained            bool          // took is since the one before it left the queue
 	first              time.Time     // when the first token came
 	sequences, context int           // of the others decoding then, and their prompts
 	next, previous     *Booking

@@ -9,7 +9,7 @@ type ledger struct {
 	first, last *Booking      // bookings whose prefill is not known to be done, oldest first
 	prefill     time.Duration // sum of their prefill estimates
 	since       time.Time     // when the work on first began, as far as known
-	seen        bool          // since was seen, not estimated
+	seen        bool          // somebody joined or left the queue then, by no estimate
 	queued      int           // how many they are
 	running     int           // bookings past their prefill
 	context     int           // prompt tokens of all bookings
