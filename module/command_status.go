@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -102,11 +103,11 @@ func printStatus(out io.Writer, s *Status) error {
 		_, err := fmt.Fprintln(out, "no replica is known yet")
 		return err
 	}
-	table := newTable(out, "REPLICA", "ENGINE", "CACHED TOKENS", "CAPACITY", "QUEUED", "RUNNING", "WAIT", "BUSY", "REGRET", "NOTES")
+	table := newTable(out, "REPLICA", "ENGINE", "CACHED TOKENS", "CAPACITY", "QUEUED", "RUNNING", "WAIT", "BUSY", "PRESSURE", "NOTES")
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
 		row(table, r.Replica, r.Load.engine(), humanize.Comma(int64(r.Resident)), capacity(r),
-			r.Queued, r.Running, duration(1e3*r.Wait), percent(r.Utilisation), percent(r.Regret), r.notes())
+			r.Queued, r.Running, duration(1e3*r.Wait), percent(r.Utilisation), pressure(r.Pressure), r.notes())
 	}
 	return table.Flush()
 }
@@ -115,6 +116,9 @@ func printStatus(out io.Writer, s *Status) error {
 func capacity(r *ReplicaStatus) string {
 	return strings.TrimSpace(humanize.Comma(int64(r.Capacity)) + " " + r.Source)
 }
+
+// pressure is how many times as much prefill costs for what it evicts.
+func pressure(times float64) string { return strconv.FormatFloat(times, 'f', 2, 64) }
 
 func (l *LoadStatus) engine() string {
 	if l == nil || l.Engine == "" {

@@ -24,9 +24,9 @@ func TestStatusIsPrintedAsATable(t *testing.T) {
 	asked := LoadStatus{Engine: "vllm", Report: &health.Report{Sleeping: true, PrefixCaching: health.Off, Running: unknown}}
 	list := []Status{
 		{Name: "a", Policies: 1, Index: IndexStatus{Entries: 12_345, Bytes: 3 << 20, Limit: 256 << 20}, Replicas: []ReplicaStatus{
-			{selection.ReplicaStatus{Replica: "r0:1", Resident: 1234, Capacity: 400_000, Source: "assumed", ForeignRunning: 3, PrefillPace: 3, DecodePace: 1.1, Queued: 1, Running: 2, Wait: 0.25, Utilisation: 0.5, Failing: 1e-9}, &asked},
-			{selection.ReplicaStatus{Replica: "r1:1", Doubted: true, Failing: 12}, &LoadStatus{Failures: 3, Error: "refused"}},
-			{selection.ReplicaStatus{Replica: "r2:1", Wait: 0.0012, Regret: 0.1}, nil},
+			{selection.ReplicaStatus{Replica: "r0:1", Resident: 1234, Capacity: 400_000, Source: "assumed", ForeignRunning: 3, PrefillPace: 3, DecodePace: 1.1, Queued: 1, Running: 2, Wait: 0.25, Utilisation: 0.5, Pressure: 1, Failing: 1e-9}, &asked},
+			{selection.ReplicaStatus{Replica: "r1:1", Doubted: true, Pressure: 1, Failing: 12}, &LoadStatus{Failures: 3, Error: "refused"}},
+			{selection.ReplicaStatus{Replica: "r2:1", Wait: 0.0012, Pressure: 1.25}, nil},
 		}},
 		{Name: "b", Policies: 2},
 	}
@@ -35,10 +35,10 @@ func TestStatusIsPrintedAsATable(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `a: 1 policy, index of 12,345 blocks in 3.0 MiB of 256 MiB
-REPLICA ENGINE CACHED TOKENS CAPACITY QUEUED RUNNING WAIT BUSY REGRET NOTES
-r0:1 vllm 1,234 400,000 assumed 1 2 250 ms 50 % 0 % 3 requests of others; prefill takes 3.0 times the usual time; sleeping; prefix caching is off
-r1:1 - 0 0 0 0 0 ms 0 % 0 % failing, costs 12.0 s more; may have lost its cache; does not report its load: refused
-r2:1 - 0 0 0 0 1.2 ms 0 % 10 %
+REPLICA ENGINE CACHED TOKENS CAPACITY QUEUED RUNNING WAIT BUSY PRESSURE NOTES
+r0:1 vllm 1,234 400,000 assumed 1 2 250 ms 50 % 1.00 3 requests of others; prefill takes 3.0 times the usual time; sleeping; prefix caching is off
+r1:1 - 0 0 0 0 0 ms 0 % 1.00 failing, costs 12.0 s more; may have lost its cache; does not report its load: refused
+r2:1 - 0 0 0 0 1.2 ms 0 % 1.25
 
 b: 2 policies, index of 0 blocks in 0 B of 0 B
 no replica is known yet`

@@ -20,12 +20,11 @@ const (
 	// queuedWeight is for how many requests each one counts that has no first
 	// token yet. Fitted: 1 is what steps shared with this prefill would justify.
 	queuedWeight = 2.25
-	// slotRegret is the regret of private slots: a miss displaces a whole sequence
-	// of a few, so that most of it is asked for again. Fitted.
-	slotRegret = 0.875
-	// regretLimit and utilisationLimit keep the two shares whose price goes to
-	// infinity near 1 away from it.
-	regretLimit      = 0.875
+	// displacedWeight is for how many requests the sequence counts that a prefill
+	// displaces from private slots: one of a few, most of which are asked for again.
+	// Fitted.
+	displacedWeight = 7
+	// utilisationLimit keeps a share whose price goes to infinity near 1 away from it.
 	utilisationLimit = 0.9
 	// laterLimit is for how many requests those count at most that arrive later.
 	// Fitted.
@@ -36,16 +35,16 @@ const (
 // seconds,
 //
 //	cost = wait + prefill*factor + 0.15*decode
-//	factor = 2 + r/(1-r) + 2.25*queued + later/(1+later/32) + 3*(sqrt(1+running)-1)
+//	factor = pressure * (2 + 2.25*queued + later/(1+later/32) + 3*(sqrt(1+running)-1))
 //	later = lambda*(wait+prefill)/(1-rho)
 //
 // The wait is for the prefills in the queue or for a place in the batch, whichever
 // is longer. The factor is what a second of prefill costs everybody, its client
-// included. r is the share of evicted tokens that will be asked for again: an
-// uncached token evicts another one, which then costs a recomputation, which evicts
-// another. The queued requests share the engine's steps with this prefill, and those
+// included. The queued requests share the engine's steps with this prefill, and those
 // that arrive until the queue drains, at rate lambda while prefill takes the share
-// rho of the time, wait for it too. The running ones decode in the same steps.
+// rho of the time, wait for it too. The running ones decode in the same steps. An
+// uncached token also evicts another one, and where that will be asked for again the
+// same is paid once more: the pressure. Private slots add to the factor instead.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.wait(now)
@@ -86,8 +85,20 @@ func (f *Fleet) estimateAnswer(e *Estimate, r *replica, request *Request, sequen
 // factor is what a second of prefill costs everybody, itself included.
 func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) float64 {
 	later := mean.arrivals * e.TTFT() / (1 - min(mean.utilisation, utilisationLimit))
-	again := f.regret(r, mean)
-	return ownWeight + again/(1-again) + queuedWeight*float64(r.ledger.queued) + delayed(later) + stalled(sequences)
+	factor := ownWeight + queuedWeight*float64(r.ledger.queued) + delayed(later) + stalled(sequences)
+	if r.sequences.known() {
+		factor += displacedWeight
+	}
+	return factor * f.pressure(r, mean)
+}
+
+// pressure is how many times as much prefill costs for what it evicts. What private
+// slots evict has a weight of its own.
+func (f *Fleet) pressure(r *replica, mean survey) float64 {
+	if r.sequences.known() {
+		return 1
+	}
+	return f.contention.pressure(r.turnover, mean.turnover)
 }
 
 // delayed is for how many requests those count that arrive until the queue drains:
@@ -100,21 +111,4 @@ func delayed(later float64) float64 { return later / (1 + later/laterLimit) }
 // stallWeight/sqrt(1+n) over their number.
 func stalled(sequences int) float64 {
 	return 2 * stallWeight * (math.Sqrt(1+float64(sequences)) - 1)
-}
-
-// regret is the share of the tokens that a prompt evicts there that will be asked
-// for again: the fleet's, since what one replica forgets may be asked of any. It is
-// less where a cache holds tokens for longer than the mean of the fleet, in
-// proportion, since what has not been used for long is seldom asked for; a cache
-// with room holds them for ever. It is not the share of what came back to this
-// replica: one that is given what nobody held would be cheap, as that seldom comes
-// back, and be given more.
-func (f *Fleet) regret(r *replica, mean survey) float64 {
-	if r.sequences.known() {
-		return slotRegret
-	}
-	if r.turnover == 0 {
-		return 0
-	}
-	return min(f.residency.FleetRegret(r.slot)*min(1, r.turnover/mean.turnover), regretLimit)
 }

@@ -77,39 +77,41 @@ func TestPriceOfLaterRequests(t *testing.T) {
 	}
 }
 
-// TestPriceOfEviction holds the term of what a prompt evicts: the regret of the
-// fleet, whatever comes back to a replica itself, less where tokens are held for
-// longer than elsewhere, and nothing where there is room.
+// TestPriceOfEviction holds what evicting others counts: more where a cache is filled
+// anew sooner than the mean and less where it is not, if the fleet's requests contend
+// for room, and nothing if what is evicted is never asked for again.
 func TestPriceOfEviction(t *testing.T) {
-	f, now := newTestFleet(), at(0)
-	replicas := addresses(4)
-	for _, r := range replicas {
-		report := &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
-			PrefixQueries: math.NaN(), PrefixHits: math.NaN()}
-		f.Report(now, r, report)
-	}
-	serve := func(replica int, name uint64) {
-		b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])
-		b.FirstToken(now)
-		b.End(now, Usage{Output: 10})
-	}
-	for i := range uint64(400) {
-		now = now.Add(10 * time.Second)
-		serve(0, i%20) // one of which comes back
-		serve(1, 1000+i)
-		if i%4 == 0 {
-			serve(2, 2000+i)
-		}
-	}
-	prices := f.Explain(now, chat(1<<20, 1280), replicas)
-	price := func(i int) float64 { return prices[i].Factor - prices[3].Factor + 1 } // others' arrivals count everywhere
-	if full := price(0); !(full >= 1.4 && full <= 3 && math.Abs(price(1)-full) <= 0.1) {
-		t.Errorf("a second of prefill counts %g and %g where caches are full, want the same and about 1.8", full, price(1))
-	}
-	if quiet := price(2); !(quiet >= 1.05 && quiet <= price(0)-0.2) {
-		t.Errorf("a second of prefill counts %g where tokens are held for longer, and %g elsewhere", quiet, price(0))
-	}
-	if room := f.residency.Turnover(3, now); room != 0 {
-		t.Errorf("%g turnovers a second of a cache with room", room)
+	for name, prompts := range map[string]uint64{"contended": 9, "never asked again": 1 << 20} {
+		t.Run(name, func(t *testing.T) {
+			f, now := newTestFleet(), at(0)
+			replicas := addresses(3)
+			for _, r := range replicas {
+				f.Report(now, r, &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
+					PrefixQueries: math.NaN(), PrefixHits: math.NaN()})
+			}
+			serve := func(replica int, name uint64) {
+				b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])
+				b.FirstToken(now)
+				b.End(now, Usage{Output: 10})
+			}
+			for i := range uint64(2000) { // two caches are full, the second one at half the pace
+				now = now.Add(10 * time.Second)
+				serve(0, i%prompts)
+				if i%2 == 0 {
+					serve(1, 1<<30+i/2%prompts)
+				}
+			}
+			price := make(map[string]float64)
+			for _, e := range f.Explain(now, chat(1<<40, 1280), replicas) {
+				price[e.Replica] = e.Factor
+			}
+			fast, slow, room := price[replicas[0]], price[replicas[1]], price[replicas[2]]
+			if contended := prompts < 10; contended && !(fast > 1.2*slow && slow > 1.1*room) || !contended && !(math.Abs(fast-room) < 1e-3 && math.Abs(slow-room) < 1e-3) {
+				t.Errorf("a second of prefill counts %g where tokens are evicted soon, %g where late, %g with room", fast, slow, room)
+			}
+			if age := f.Status(now)[0].EvictionAge; !(age > 0) {
+				t.Errorf("what is evicted next has not been used for %g s", age)
+			}
+		})
 	}
 }

@@ -20,12 +20,7 @@ func (f *Fleet) Explain(now time.Time, request *Request, candidates []string) []
 	if candidates != nil {
 		return slices.Clone(f.score(now, request, candidates, *matches))
 	}
-	f.candidates = f.candidates[:0]
-	for _, r := range f.replicas {
-		if !f.absent(r) {
-			f.candidates = append(f.candidates, r)
-		}
-	}
+	f.candidates = f.present(f.candidates[:0])
 	estimates := slices.Clone(f.estimateAll(now, request, *matches))
 	slices.SortFunc(estimates, byCost)
 	return estimates

@@ -27,6 +27,7 @@ type Fleet struct {
 	seen       time.Time // when any of them last was a candidate
 	paces      paces
 	outputs    outputs
+	contention contention
 	random     *rand.Rand
 	estimates  []Estimate
 	candidates []*replica

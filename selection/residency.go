@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Residency is the index of which replica's KV cache holds which blocks of
@@ -23,7 +24,6 @@ type Residency struct {
 
 	joining sync.Mutex // guards changes of caches
 	caches  atomic.Pointer[[]*replicaCache]
-	fleet   regret
 
 	searches sync.Pool
 }
@@ -39,9 +39,6 @@ type replicaCache struct {
 	full                       atomic.Bool
 	edge                       atomic.Int64 // when what is evicted next was used last
 	inUse                      atomic.Int64 // tokens that are pinned
-	capacity                   atomic.Int64
-
-	regret regret
 }
 
 // NewResidency returns an empty index that keeps its nodes in store and closes
@@ -108,7 +105,6 @@ func (r *Residency) Forget(slot Slot) {
 	c.recency.reset(floor)
 	c.floor.Store(floor)
 	c.publish()
-	r.forgive(c)
 }
 
 // SetCapacity corrects the number of tokens that the replica's KV cache holds.
@@ -120,7 +116,6 @@ func (r *Residency) SetCapacity(slot Slot, tokens int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recency.setCapacity(tokens)
-	c.capacity.Store(c.recency.capacity)
 	c.publish()
 }
 
@@ -143,6 +138,17 @@ func (r *Residency) InUse(slot Slot) int {
 		return 0
 	}
 	return int(c.inUse.Load())
+}
+
+// Turnover returns how often per second the replica's cache is filled anew: one
+// over the time that what it evicts next has not been used. It is 0 while the
+// cache is not full, and at most 1.
+func (r *Residency) Turnover(slot Slot, now time.Time) float64 {
+	c := r.cache(slot)
+	if c == nil || !c.full.Load() {
+		return 0
+	}
+	return 1 / max(1, time.Duration(now.UnixNano()-c.edge.Load()).Seconds())
 }
 
 // Slots returns the length that Match needs for its result: one more than the

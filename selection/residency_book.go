@@ -34,12 +34,6 @@ type booking struct {
 	slot      Slot
 	horizon   horizon
 	fresh     []*node // made by this call
-
-	covered uint32 // generated tokens not yet matched to the reply's blocks
-	missing int64  // tokens that the replica must compute
-	regrets int64  // those that a replica held and evicted, while no other holds them
-	loser   *replicaCache
-
 	promising promising
 }
 
@@ -83,10 +77,9 @@ func (b *booking) pin(now time.Time, blocks []Block, nodes []*node) *Claim {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recency.now = now.UnixNano()
-	claim := &Claim{residency: b.residency, cache: c, slot: b.slot, born: c.recency.epoch()}
+	claim := &Claim{cache: c, slot: b.slot, born: c.recency.epoch()}
 	b.horizon = c.horizon()
 	b.promising.ages = c.recency.ages()
-	room := c.recency.capacity - c.recency.pinned - c.recency.total
 	for i := 0; i < len(nodes); i++ {
 		switch b.pinNode(nodes[i]) {
 		case pinGone:
@@ -103,8 +96,6 @@ func (b *booking) pin(now time.Time, blocks []Block, nodes []*node) *Claim {
 	c.publish()
 	claim.nodes = nodes
 	claim.promise = b.promising.done()
-	claim.evicted = max(0, b.missing-max(0, room))
-	claim.regrets, claim.loser = b.regrets, b.loser
 	return claim
 }
 
@@ -138,9 +129,7 @@ func (b *booking) pinNode(n *node) pinResult {
 	} else {
 		b.promising.block(n, nil, false)
 	}
-	b.count(n, had)
 	h := b.hold(n, i, ok)
-	b.cover(n, h)
 	if had < levelPending {
 		h.pending = true
 	}
@@ -164,55 +153,4 @@ func (b *booking) hold(n *node, i int, ok bool) *holder {
 		re.pinned += int64(n.tokens)
 	}
 	return h
-}
-
-// count adds up the tokens to compute, and the regretted ones among them.
-func (b *booking) count(n *node, had level) {
-	tokens := n.tokens
-	if n.reply() {
-		known := min(tokens, b.covered)
-		b.covered -= known
-		tokens -= known
-	}
-	if had >= levelMaybe || tokens == 0 {
-		return
-	}
-	b.missing += int64(tokens)
-	if loser := b.ghost(n); loser != nil {
-		b.regrets += int64(tokens)
-		if b.loser == nil {
-			b.loser = loser
-		}
-	}
-}
-
-// ghost returns a replica that held n and evicted it, the booked one if it did,
-// and nil if there is none or some replica holds n.
-func (b *booking) ghost(n *node) (loser *replicaCache) {
-	caches := *b.residency.caches.Load() // not older than the holders
-	for i := range n.holders {
-		h := &n.holders[i]
-		c := caches[h.slot]
-		switch c.horizon().level(h) {
-		case levelAbsent:
-		case levelGhost:
-			if loser == nil || h.slot == b.slot {
-				loser = c
-			}
-		default:
-			return nil
-		}
-	}
-	return loser
-}
-
-// cover notes how many generated tokens the blocks after n may match.
-func (b *booking) cover(n *node, h *holder) {
-	if n.reply() {
-		return
-	}
-	b.covered = 0
-	if h.tail > 0 && b.horizon.age(h.tailEpoch) >= levelMaybe {
-		b.covered = h.tail
-	}
 }

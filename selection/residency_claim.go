@@ -5,17 +5,12 @@ package selection
 // the claim. Later calls do nothing. The methods are safe for concurrent use,
 // also after Close, and never wait for the store.
 type Claim struct {
-	residency *Residency
-	cache     *replicaCache
-	slot      Slot
-	born      uint32 // epoch of the booking: void if the replica was forgotten since
-	nodes     []*node
+	cache *replicaCache
+	slot  Slot
+	born  uint32 // epoch of the booking: void if the replica was forgotten since
+	nodes []*node
 
 	promise promise // what was held at the booking, by capacity
-
-	// What the booking takes from others, counted once it is confirmed.
-	evicted, regrets int64
-	loser            *replicaCache
 
 	confirmed, ended bool // guarded by cache.mu
 }
@@ -89,10 +84,6 @@ func (c *Claim) confirm() {
 		answered := i+1 < len(c.nodes) && !n.reply() && c.nodes[i+1].reply()
 		c.prove(n, answered)
 	}
-	c.residency.regret(c.cache, c.evicted, 0)
-	if c.loser != nil {
-		c.residency.regret(c.loser, 0, c.regrets)
-	}
 }
 
 func (c *Claim) prove(n *node, answered bool) {
@@ -112,10 +103,6 @@ func (c *Claim) prove(n *node, answered bool) {
 // renew stamps generated tokens and all blocks as used now, and unpins them.
 func (c *Claim) renew(generated int64) {
 	re := &c.cache.recency
-	epoch := re.epoch()
-	if re.full() {
-		c.residency.regret(c.cache, generated, 0)
-	}
 	tailEpoch := re.stamp(generated)
 	for i := len(c.nodes) - 1; i >= 0; i-- {
 		c.stamp(c.nodes[i])
@@ -123,7 +110,6 @@ func (c *Claim) renew(generated int64) {
 	if last := len(c.nodes) - 1; last >= 0 && generated > 0 {
 		c.leaveTail(c.nodes[last], uint32(min(generated, maxTail)), tailEpoch)
 	}
-	c.residency.decay(c.cache, re.epoch()-epoch)
 }
 
 // maxTail bounds the generated tokens remembered at one key.

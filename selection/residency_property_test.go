@@ -171,7 +171,7 @@ func (w *world) snapshot(blocks []Block) string {
 		s += fmt.Sprint(into, ghost)
 		for slot := range into {
 			re := &r.cache(Slot(slot)).recency
-			s += fmt.Sprint(r.Held(Slot(slot)), r.Regret(Slot(slot)), re.pinned, re.total, re.buckets)
+			s += fmt.Sprint(r.Held(Slot(slot)), re.pinned, re.total, re.buckets)
 		}
 	}
 	return s

@@ -59,7 +59,7 @@ func TestUnknownSlots(t *testing.T) {
 	r.Forget(7)
 	r.Leave(7)
 	r.SetCapacity(7, 100)
-	if r.Held(7) != 0 || r.Regret(7) != 0 || r.Slots() != 0 {
+	if r.Held(7) != 0 || r.Turnover(7, start) != 0 || r.Slots() != 0 {
 		t.Error("a slot that nobody joined is not empty")
 	}
 }

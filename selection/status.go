@@ -12,13 +12,14 @@ type ReplicaStatus struct {
 	Capacity    int     `json:"capacity_tokens"`
 	Source      string  `json:"capacity_source"` // learned, configured, reported or assumed
 	Resident    int     `json:"resident_tokens"`
-	Doubted     bool    `json:"doubted"`   // it may have lost its cache
-	Regret      float64 `json:"regret"`    // share of evicted tokens that are asked for again
-	Queued      int     `json:"queued"`    // requests booked whose prefill is not known to be done
-	Running     int     `json:"running"`   // requests booked past their prefill
-	Context     int     `json:"context"`   // prompt tokens of both, as booked
-	Prefill     float64 `json:"prefill_s"` // prefill work booked for the queued ones
-	Wait        float64 `json:"wait_s"`    // until a new prefill could begin
+	Doubted     bool    `json:"doubted"`        // it may have lost its cache
+	EvictionAge float64 `json:"eviction_age_s"` // for how long what it evicts next has not been used, 0 with room
+	Pressure    float64 `json:"pressure"`       // times as much that prefill costs there for what it evicts
+	Queued      int     `json:"queued"`         // requests booked whose prefill is not known to be done
+	Running     int     `json:"running"`        // requests booked past their prefill
+	Context     int     `json:"context"`        // prompt tokens of both, as booked
+	Prefill     float64 `json:"prefill_s"`      // prefill work booked for the queued ones
+	Wait        float64 `json:"wait_s"`         // until a new prefill could begin
 	Arrivals    float64 `json:"arrivals_per_s"`
 	Utilisation float64 `json:"utilisation"` // share of time booked for prefill
 	Failing     float64 `json:"failing_s"`   // price of recent failures of the replica as a whole
@@ -50,10 +51,25 @@ func (f *Fleet) Status(now time.Time) []ReplicaStatus {
 func (f *Fleet) statuses(now time.Time) []ReplicaStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	list := make([]ReplicaStatus, 0, len(f.replicas))
+	f.candidates = f.present(f.candidates[:0])
+	mean := f.survey(now)
+	list := make([]ReplicaStatus, 0, len(f.candidates))
+	for _, r := range f.candidates {
+		s := f.status(r, now)
+		if r.turnover > 0 {
+			s.EvictionAge = 1 / r.turnover
+		}
+		s.Pressure = f.pressure(r, mean)
+		list = append(list, s)
+	}
+	return list
+}
+
+// present appends the replicas that are not long gone.
+func (f *Fleet) present(list []*replica) []*replica {
 	for _, r := range f.replicas {
 		if !f.absent(r) {
-			list = append(list, f.status(r, now))
+			list = append(list, r)
 		}
 	}
 	return list
@@ -72,7 +88,6 @@ func (f *Fleet) status(r *replica, now time.Time) ReplicaStatus {
 		Source:      source,
 		Resident:    f.resident(r),
 		Doubted:     r.doubted,
-		Regret:      f.residency.Regret(r.slot),
 		Queued:      r.ledger.queued,
 		Running:     r.ledger.running,
 		Context:     r.ledger.context,
