@@ -3,6 +3,7 @@ package module
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -145,5 +146,26 @@ func BenchmarkScrape(b *testing.B) {
 				gather(b)
 			}
 		})
+	}
+}
+
+// TestReplicaMetricsTellTheirNumber holds which number of a replica's status is behind
+// which name.
+func TestReplicaMetricsTellTheirNumber(t *testing.T) {
+	status := ReplicaStatus{ReplicaStatus: selection.ReplicaStatus{EvictionAge: 1, Pressure: 2, Wait: 3, Utilisation: 4,
+		PrefillPace: 5, DecodePace: 6, QueuePace: 7, Arrivals: 8, Prefill: 9, Failing: 10}}
+	want := map[string]float64{
+		"eviction_age_seconds": 1, "pressure_ratio": 2, "wait_seconds": 3, "utilisation_ratio": 4, "prefill_pace_ratio": 5,
+		"decode_pace_ratio": 6, "queue_pace_ratio": 7, "arrivals_per_second": 8, "prefill_seconds": 9,
+	}
+	for name, want := range want {
+		i := slices.IndexFunc(replicaMetrics, func(m statusMetric[ReplicaStatus]) bool {
+			return strings.Contains(m.desc.String(), `"caddy_cache_aware_replica_`+name+`"`)
+		})
+		if i < 0 {
+			t.Errorf("no metric %s", name)
+		} else if got := replicaMetrics[i].value(&status); got != want {
+			t.Errorf("%s is number %g, want %g", name, got, want)
+		}
 	}
 }

@@ -16,24 +16,29 @@ const (
 // contention is how much requests compete for room in the fleet's caches. Averages
 // are per answer, in tokens.
 type contention struct {
-	// sloped is the slope of the hit curve at the capacity: the tokens that would be
-	// lost per natural logarithm by which all caches shrink.
+	// sloped is the slope of the hit curve near the capacity, in tokens per natural
+	// logarithm of it: what would be lost with smaller caches, or found with larger ones.
 	sloped float64
 	added  float64 // tokens that were not cached, and those of the answers
 }
 
 // learn takes in an answer of so many tokens to a prompt, of which that much was
-// promised by the capacity. A quarter of a doubling below it tells the slope.
+// promised by capacity. The slope is that over a quarter of a doubling below the
+// capacity or over a doubling above it, whichever is steeper: the one shows what just
+// fits, the other what no longer does.
 func (c *contention) learn(capacity, prompt int, promise promise, output int) {
 	at := capacityNear(float64(capacity))
 	held := promise.at(at)
-	c.sloped += ((held-promise.at(at-1))*triesPerDoubling/math.Ln2 - c.sloped) / contentionMemory
-	c.added += (max(0, float64(prompt)-held) + float64(output) - c.added) / contentionMemory
+	below := (held - promise.at(at-1)) * triesPerDoubling
+	above := (promise.at(at+triesAbove) - held) * triesPerDoubling / triesAbove
+	c.sloped += (max(below, above)/math.Ln2 - c.sloped) / contentionMemory
+	added := max(0, float64(prompt)-held) + float64(min(max(output, 0), capacity))
+	c.added += (added - c.added) / contentionMemory
 }
 
-// share is sloped/(sloped+added), in [0,1). A token more in the caches, which nobody
-// asks for, costs sloped/added others: the elasticity of misses by capacity. Caches
-// with room, or full of what is never asked for again, have no contention.
+// share is sloped/(sloped+added), in [0,1]. A token more in the caches, which nobody
+// asks for, costs sloped/added others. Caches with room to spare, or full of what is
+// never asked for again, have no contention.
 func (c *contention) share() float64 {
 	if c.sloped <= 0 {
 		return 0

@@ -43,8 +43,8 @@ const (
 // included. The queued requests share the engine's steps with this prefill, and those
 // that arrive until the queue drains, at rate lambda while prefill takes the share
 // rho of the time, wait for it too. The running ones decode in the same steps. An
-// uncached token also evicts another one, and where that will be asked for again the
-// same is paid once more: the pressure. Private slots add to the factor instead.
+// uncached token also evicts another one, which has to be computed again the sooner the
+// higher the pressure on this cache is. Private slots add to the factor instead.
 func (f *Fleet) estimate(r *replica, request *Request, held Match, mean survey, now time.Time) Estimate {
 	e := Estimate{Replica: r.address, Held: held}
 	e.Wait = r.wait(now)

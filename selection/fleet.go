@@ -111,10 +111,16 @@ func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []
 // survey is what f.candidates are like on average now.
 func (f *Fleet) survey(now time.Time) survey {
 	mean := surveyOf(f.candidates, now)
+	shared := 0
 	for _, r := range f.candidates {
-		r.turnover = f.residency.Turnover(r.slot, now)
-		mean.turnover += r.turnover / float64(len(f.candidates))
+		r.turnover = 0
+		if !r.sequences.known() {
+			r.turnover = f.residency.Turnover(r.slot, now)
+			shared++
+		}
+		mean.turnover += r.turnover
 	}
+	mean.turnover /= float64(max(shared, 1))
 	return mean
 }
 

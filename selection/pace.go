@@ -53,14 +53,16 @@ const maxPace = 1000
 // among is the pace of one replica of a fleet: the fleet's, but for what it
 // differs by beyond noise. Replicas that are alike must not be told apart by
 // chance, or prompts leave the caches that hold them.
+// They are compared with what the fleet has shown, not with what that is drawn to 1:
+// else one that was measured would seem faster than those that were not, or slower.
 // Work of less than least seconds tells little, since its time is mostly chance.
 func (p *pace) among(fleet *pace, least float64) float64 {
 	if fleet.count == 0 {
 		return 1
 	}
 	typical := max(fleet.expected/fleet.count, least)
-	usual := fleet.factor(1, typical)
-	switch ratio := p.factor(usual, typical) / usual; {
+	usual, shown := fleet.factor(1, typical), fleet.factor(1, 0)
+	switch ratio := p.factor(shown, typical) / shown; {
 	case ratio > paceNoise:
 		return usual * ratio / paceNoise
 	case ratio < 1/paceNoise:

@@ -147,3 +147,24 @@ func TestPaceOfNoQueue(t *testing.T) {
 		}
 	}
 }
+
+// TestIdleReplicasShareColdPrompts holds that a replica of a fast fleet that has been
+// measured does not seem faster than one that has not, or it would get everything.
+func TestIdleReplicasShareColdPrompts(t *testing.T) {
+	for _, slow := range []float64{0.3, 1, 3} {
+		v := newVirtual(newTestFleet(), addresses(2))
+		for _, r := range v.replicas {
+			v.slow[r] = slow
+		}
+		for i := range uint64(200) {
+			v.serve(chat(i, 2000), Usage{Output: 10})
+			v.now = v.now.Add(time.Minute)
+			v.catchUp(v.now)
+		}
+		for _, r := range v.fleet.Status(v.now) {
+			if r.Booked < 60 {
+				t.Errorf("%d of 200 cold prompts on %s, at %g of the usual time", r.Booked, r.Replica, slow)
+			}
+		}
+	}
+}

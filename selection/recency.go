@@ -74,6 +74,9 @@ func (r *recency) resident() int64 {
 // stamp counts tokens as used now and returns their epoch.
 func (r *recency) stamp(tokens int64) uint32 {
 	newest := &r.buckets[len(r.buckets)-1]
+	if newest.began == 0 { // the first one of all
+		newest.began = r.now
+	}
 	epoch := newest.start
 	newest.tokens += tokens
 	r.total += tokens
@@ -144,19 +147,19 @@ func (r *recency) add(epoch uint32, tokens int64) bool {
 	return true
 }
 
-// began is when the bucket was opened that covers epoch.
-func (r *recency) began(epoch uint32) int64 { return r.buckets[max(r.find(epoch), 0)].began }
-
 // horizon returns the epochs at which blocks stop being surely held, possibly
-// held, and remembered.
+// held, and remembered, and what is evicted next.
 func (r *recency) horizon() horizon {
 	none := r.epoch() + 1
-	h := horizon{oldest: r.buckets[0].start, sure: none, maybe: none}
+	h := horizon{oldest: r.buckets[0].start, sure: none, maybe: none, next: r.now}
 	sure, maybe := int64(sureShare*float64(r.capacity)), int64(maybeShare*float64(r.capacity))
 	newer := r.pinned
 	for i := len(r.buckets) - 1; i >= 0 && newer <= maybe && r.capacity > 0; i-- {
 		b := r.buckets[i]
 		h.maybe = b.start
+		if newer <= r.capacity && b.tokens > 0 {
+			h.next = b.began
+		}
 		newer += b.tokens
 		if newer <= sure {
 			h.sure = b.start

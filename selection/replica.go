@@ -34,7 +34,7 @@ type replica struct {
 	foreign   foreign
 	failures  failures
 	rates     rates
-	turnover  float64 // of the cache, per second, at the last decision
+	turnover  float64 // of a shared cache, per second, at the last survey
 }
 
 // wait is how long a prefill would wait for those before it, in seconds.

@@ -58,7 +58,7 @@ type Estimate struct {
 	Admission float64 // at most that, until there is a place in the running batch
 	Prefill   float64
 	Decode    float64
-	Factor    float64 // what a second of this prefill costs everybody, 2 when only itself
+	Factor    float64 // what a second of this prefill costs everybody
 	Failing   float64 // price of recent failures
 	Cost      float64 // what is compared
 }

@@ -171,7 +171,7 @@ func (c *replicaCache) publish() {
 	c.sure.Store(z.sure)
 	c.full.Store(c.recency.full())
 	c.inUse.Store(c.recency.pinned)
-	c.edge.Store(c.recency.began(z.maybe))
+	c.edge.Store(z.next)
 }
 
 // horizon returns what publish stored last.
