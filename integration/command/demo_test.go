@@ -120,7 +120,7 @@ func TestDemoPrintsJSONAndNothingElse(t *testing.T) {
 }
 
 // TestDemoKeepsRunningUntilInterrupted also checks that nothing listens any more
-// in the end.
+// in the end, but for the admin endpoint, which Caddy closes with its process.
 func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -141,6 +141,16 @@ func TestDemoKeepsRunningUntilInterrupted(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	if response.StatusCode != http.StatusOK {
 		t.Errorf("status %d", response.StatusCode)
+	}
+	_, rest, _ = strings.Cut(invitation, "status --address ")
+	admin, _, _ := strings.Cut(rest, "\n")
+	if response, err = http.Get("http://" + admin + "/cache_aware/"); err != nil {
+		t.Fatalf("%v, invited by %q", err, invitation)
+	}
+	response.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("status %d of the admin endpoint", response.StatusCode)
 	}
 	addresses := append(d.addresses(), strings.TrimPrefix(d.proxy.URL, "http://"))
 	go func() { _, _ = io.Copy(io.Discard, told) }()

@@ -26,6 +26,7 @@ type demo struct {
 
 	replicas []*engine.Server
 	proxy    *proxy.Proxy // nil unless running
+	admin    string       // address of its admin endpoint, if it is kept running
 }
 
 func newDemo(out, progress io.Writer) *demo {
@@ -78,7 +79,12 @@ func (d *demo) start(policy string) error {
 	if err != nil {
 		return err
 	}
-	d.proxy, err = proxy.Start(proxy.Options{Address: address, Site: d.site(policy)})
+	if d.keep {
+		if d.admin, err = loopback.FreeAddress(); err != nil {
+			return err
+		}
+	}
+	d.proxy, err = proxy.Start(proxy.Options{Address: address, Admin: d.admin, Site: d.site(policy)})
 	return err
 }
 

@@ -24,9 +24,10 @@ func (d *demo) invite() {
 The proxy with %s listens at %s. Try:
 
   curl -i %s/v1/chat/completions -d '{"messages":[{"role":"user","content":"Hello"}],"max_tokens":20}'
+  caddy cache-aware status --address %s
 
 Ctrl-C ends it.
-`, d.policies[len(d.policies)-1], d.proxy.URL, d.proxy.URL)
+`, d.policies[len(d.policies)-1], d.proxy.URL, d.proxy.URL, d.admin)
 }
 
 // printTable prints a row for each policy.
