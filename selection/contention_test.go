@@ -7,37 +7,84 @@ import (
 )
 
 // TestContention holds how the slope of the hit curve is measured: by what would be
-// lost with a quarter of a doubling less, against what was added.
+// lost with a quarter of a doubling less, or found with a doubling more, against what
+// was added.
 func TestContention(t *testing.T) {
 	const capacity, prompt, output = 64 * 1024, 8000, 200
 	at := capacityNear(capacity)
-	promised := func(below, held uint32) (p promise) {
-		p.first = at - triesBelow
-		for i := range p.held {
-			if p.held[i] = below; i >= triesBelow {
-				p.held[i] = held
-			}
-		}
-		return p
-	}
 	for name, test := range map[string]struct {
-		below, held uint32
-		want        float64
+		half, below, held, twice uint32 // tokens promised by that much of the capacity
+		lost                     float64
 	}{
-		"nothing held":          {0, 0, 0},
-		"far from the capacity": {6000, 6000, 0},
-		"near the capacity":     {6000, 7000, 1000 * 4 / math.Ln2 / (1000*4/math.Ln2 + 1200)},
-		"all at the capacity":   {0, 8000, 8000 * 4 / math.Ln2 / (8000*4/math.Ln2 + 200)},
+		"nothing held":           {0, 0, 0, 0, 0},
+		"far below the capacity": {2000, 6000, 6000, 6000, 0},
+		"just below":             {2000, 6000, 7000, 7000, 4 * 1000},
+		"beyond":                 {7000, 7000, 7000, 7500, 500},
+		"more beyond than below": {6500, 6900, 7000, 7500, 500},
+		"longer than estimated":  {6000, 6000, 9000, 9000, 4 * 3000},
 	} {
 		t.Run(name, func(t *testing.T) {
+			p := promise{first: at - triesBelow}
+			for i := range p.held {
+				switch {
+				case i < triesBelow-1:
+					p.held[i] = test.half
+				case i < triesBelow:
+					p.held[i] = test.below
+				case i < tries-1:
+					p.held[i] = test.held
+				default:
+					p.held[i] = test.twice
+				}
+			}
 			var c contention
 			for range 3 {
-				c.learn(capacity, prompt, promised(test.below, test.held), output)
+				c.learn(capacity, prompt, p, output)
 			}
-			if got := c.share(); !(math.Abs(got-test.want) < 1e-9) {
-				t.Errorf("contention %g, want %g", got, test.want)
+			added := max(0, prompt-float64(test.held)) + output
+			if want := test.lost / (test.lost + math.Ln2*added); !(math.Abs(c.share()-want) < 1e-9) {
+				t.Errorf("contention %g, want %g", c.share(), want)
 			}
 		})
+	}
+}
+
+// TestContentionIsOfPrompts holds that a request of which the index knows no block
+// says nothing of it.
+func TestContentionIsOfPrompts(t *testing.T) {
+	f, now, replicas := full(9)
+	before := f.contention
+	b := f.Place(now, &Request{Model: "m", Tokens: 5000, Streamed: true}, replicas[:1])
+	b.FirstToken(now)
+	b.End(now, Usage{Output: 10})
+	if f.contention != before {
+		t.Errorf("contention %+v, want %+v", f.contention, before)
+	}
+}
+
+// TestEvictionAge follows a cache that is filled for the first time, and then holds
+// exactly what is used in a loop, so that nothing lies beyond.
+func TestEvictionAge(t *testing.T) {
+	f, now, replicas := newTestFleet(), at(0), addresses(1)
+	serve := func(name uint64) {
+		now = now.Add(10 * time.Second)
+		request := chat(name, 2000)
+		request.Capacity = 20_000
+		b := f.Place(now, request, replicas)
+		b.FirstToken(now)
+		b.End(now, Usage{})
+	}
+	for name := range uint64(9) {
+		serve(name)
+	}
+	if age := f.Status(now)[0].EvictionAge; age != 0 {
+		t.Errorf("%g s with room, want 0", age)
+	}
+	for i := range uint64(100) {
+		serve((9 + i) % 10)
+		if age := f.Status(now)[0].EvictionAge; !(age >= 70 && age <= 100) {
+			t.Fatalf("%g s after %d more prompts, want about 90", age, i)
+		}
 	}
 }
 

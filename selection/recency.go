@@ -117,6 +117,9 @@ func (r *recency) merge() {
 	last := 0
 	for _, b := range r.buckets[1:] {
 		if r.buckets[last].tokens+b.tokens <= share && !r.borders(b) {
+			if r.buckets[last].tokens == 0 {
+				r.buckets[last].began = b.began
+			}
 			r.buckets[last].tokens += b.tokens
 			continue
 		}
