@@ -24,8 +24,8 @@ type contention struct {
 
 // learn takes in an answer of so many tokens to a prompt, of which that much was
 // promised by capacity. The slope is that over a quarter of a doubling below the
-// capacity or over a doubling above it, whichever is steeper: the one shows what just
-// fits, the other what no longer does.
+// capacity or over a doubling above it, to the next step of those that are tried,
+// whichever is steeper: the one shows what just fits, the other what no longer does.
 func (c *contention) learn(capacity, prompt int, promise promise, output int) {
 	at := capacityNear(float64(capacity))
 	held := promise.at(at)

@@ -62,6 +62,28 @@ func TestContentionIsOfPrompts(t *testing.T) {
 	}
 }
 
+// TestReplicasWithoutPrefixCachingDoNotContend holds that what an engine never keeps is
+// no reason to prefer another one.
+func TestReplicasWithoutPrefixCachingDoNotContend(t *testing.T) {
+	f, now, replicas := full(9)
+	for _, r := range replicas[:2] {
+		f.Report(now, r, &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
+			PrefixQueries: math.NaN(), PrefixHits: math.NaN(), NoPrefixCaching: true})
+	}
+	before := f.contention
+	b := f.Place(now, chat(0, 2000), replicas[:1])
+	b.FirstToken(now)
+	b.End(now, Usage{Output: 10})
+	if f.contention != before {
+		t.Errorf("contention %+v, want %+v", f.contention, before)
+	}
+	for _, r := range f.Status(now)[:3] {
+		if r.Pressure != 1 {
+			t.Errorf("pressure %g on %s, want 1", r.Pressure, r.Replica)
+		}
+	}
+}
+
 // TestEvictionAge follows a cache that is filled for the first time, and then holds
 // exactly what is used in a loop, so that nothing lies beyond.
 func TestEvictionAge(t *testing.T) {

@@ -95,7 +95,7 @@ func (f *Fleet) factor(r *replica, e *Estimate, sequences int, mean survey) floa
 // pressure is how many times as much prefill costs for what it evicts. What private
 // slots evict has a weight of its own.
 func (f *Fleet) pressure(r *replica, mean survey) float64 {
-	if r.sequences.known() {
+	if !r.contends() {
 		return 1
 	}
 	return f.contention.pressure(r.turnover, mean.turnover)

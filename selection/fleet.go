@@ -111,16 +111,16 @@ func (f *Fleet) estimateAll(now time.Time, request *Request, matches []Match) []
 // survey is what f.candidates are like on average now.
 func (f *Fleet) survey(now time.Time) survey {
 	mean := surveyOf(f.candidates, now)
-	shared := 0
+	contending := 0
 	for _, r := range f.candidates {
 		r.turnover = 0
-		if !r.sequences.known() {
+		if r.contends() {
 			r.turnover = f.residency.Turnover(r.slot, now)
-			shared++
+			contending++
 		}
 		mean.turnover += r.turnover
 	}
-	mean.turnover /= float64(max(shared, 1))
+	mean.turnover /= float64(max(contending, 1))
 	return mean
 }
 

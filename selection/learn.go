@@ -18,7 +18,7 @@ func (f *Fleet) learn(b *Booking, now time.Time, usage Usage) {
 	if b.first.IsZero() && b.generation == b.replica.generation {
 		b.replica.counters.count(b)
 	}
-	if len(b.blocks) > 0 && !b.replica.sequences.known() {
+	if len(b.blocks) > 0 && b.replica.contends() {
 		f.contention.learn(b.replica.capacity, b.prompt, b.claim.promise, usage.Output)
 	}
 	cached := float64(b.Estimate.Matched)

@@ -69,7 +69,7 @@ type survey struct {
 	arrivals    float64 // requests per second and replica, foreign ones included
 	utilisation float64 // share of time spent on prefill
 	prefill     float64 // seconds per request
-	turnover    float64 // of shared caches, per second
+	turnover    float64 // of caches that are contended for, per second
 }
 
 func surveyOf(candidates []*replica, now time.Time) (s survey) {

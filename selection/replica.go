@@ -37,6 +37,10 @@ type replica struct {
 	turnover  float64 // of a shared cache, per second, at the last survey
 }
 
+// contends tells whether what a replica is given displaces what others want: it
+// keeps prefixes, in a cache that all requests share.
+func (r *replica) contends() bool { return !r.sequences.known() && r.trust != (trust{}) }
+
 // wait is how long a prefill would wait for those before it, in seconds.
 func (r *replica) wait(now time.Time) float64 {
 	first, others := r.ledger.wait(now)

@@ -9,7 +9,8 @@ import (
 
 // Residency is the index of which replica's KV cache holds which blocks of
 // which prompts, modelled from what was sent where. It is safe for concurrent
-// use. It reads no clock: age is measured in tokens.
+// use. It reads no clock: what is held goes by tokens, and only the turnover by the
+// times that it is told.
 //
 // Lock order: gate, a replica's cache, a node. The store is called under none
 // but the first two.
@@ -142,7 +143,7 @@ func (r *Residency) InUse(slot Slot) int {
 
 // Turnover returns how often per second the replica's cache is filled anew: one
 // over the time that what it evicts next has not been used. It is 0 while the
-// cache is not full, and at most 1.
+// cache is not full, and at most 1, as where requests in flight take all of it.
 func (r *Residency) Turnover(slot Slot, now time.Time) float64 {
 	c := r.cache(slot)
 	if c == nil || !c.full.Load() {
