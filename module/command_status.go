@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -107,7 +106,7 @@ func printStatus(out io.Writer, s *Status) error {
 	for i := range s.Replicas {
 		r := &s.Replicas[i]
 		row(table, r.Replica, r.Load.engine(), humanize.Comma(int64(r.Resident)), capacity(r),
-			r.Queued, r.Running, duration(1e3*r.Wait), percent(r.Utilisation), pressure(r.Pressure), r.notes())
+			r.Queued, r.Running, duration(1e3*r.Wait), percent(r.Utilisation), fmt.Sprintf("%.2f", r.Pressure), r.notes())
 	}
 	return table.Flush()
 }
@@ -116,9 +115,6 @@ func printStatus(out io.Writer, s *Status) error {
 func capacity(r *ReplicaStatus) string {
 	return strings.TrimSpace(humanize.Comma(int64(r.Capacity)) + " " + r.Source)
 }
-
-// pressure is how many times as much prefill costs for what it evicts.
-func pressure(times float64) string { return strconv.FormatFloat(times, 'f', 2, 64) }
 
 func (l *LoadStatus) engine() string {
 	if l == nil || l.Engine == "" {

@@ -67,8 +67,9 @@ func TestContentionIsOfPrompts(t *testing.T) {
 func TestReplicasWithoutPrefixCachingDoNotContend(t *testing.T) {
 	f, now, replicas := full(9)
 	for _, r := range replicas[:2] {
-		f.Report(now, r, &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: math.NaN(),
-			PrefixQueries: math.NaN(), PrefixHits: math.NaN(), NoPrefixCaching: true})
+		report := silent()
+		report.CapacityTokens, report.NoPrefixCaching = 20_000, true
+		f.Report(now, r, report)
 	}
 	before := f.contention
 	b := f.Place(now, chat(0, 2000), replicas[:1])
@@ -139,8 +140,9 @@ func TestPressure(t *testing.T) {
 func full(prompts uint64) (f *Fleet, now time.Time, replicas []string) {
 	f, now, replicas = newTestFleet(), at(0), addresses(4)
 	for i, r := range replicas {
-		f.Report(now, r, &Report{Running: math.NaN(), Waiting: math.NaN(), CapacityTokens: 20_000, Slots: 4,
-			PrivateSlots: i == 3, PrefixQueries: math.NaN(), PrefixHits: math.NaN()})
+		report := silent()
+		report.CapacityTokens, report.Slots, report.PrivateSlots = 20_000, 4, i == 3
+		f.Report(now, r, report)
 	}
 	serve := func(replica int, name uint64) {
 		b := f.Place(now, chat(name, 2000), replicas[replica:replica+1])

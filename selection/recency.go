@@ -151,18 +151,15 @@ func (r *recency) add(epoch uint32, tokens int64) bool {
 }
 
 // horizon returns the epochs at which blocks stop being surely held, possibly
-// held, and remembered, and what is evicted next.
+// held, and remembered.
 func (r *recency) horizon() horizon {
 	none := r.epoch() + 1
-	h := horizon{oldest: r.buckets[0].start, sure: none, maybe: none, next: r.now}
+	h := horizon{oldest: r.buckets[0].start, sure: none, maybe: none}
 	sure, maybe := int64(sureShare*float64(r.capacity)), int64(maybeShare*float64(r.capacity))
 	newer := r.pinned
 	for i := len(r.buckets) - 1; i >= 0 && newer <= maybe && r.capacity > 0; i-- {
 		b := r.buckets[i]
 		h.maybe = b.start
-		if newer <= r.capacity && b.tokens > 0 {
-			h.next = b.began
-		}
 		newer += b.tokens
 		if newer <= sure {
 			h.sure = b.start
@@ -172,4 +169,17 @@ func (r *recency) horizon() horizon {
 		h.sure = r.suspect
 	}
 	return h
+}
+
+// edge is when what is evicted next was used last: the oldest tokens within the
+// capacity. It is now where those in use take all of it.
+func (r *recency) edge() int64 {
+	at, newer := r.now, r.pinned
+	for i := len(r.buckets) - 1; i >= 0 && newer <= r.capacity && r.capacity > 0; i-- {
+		if r.buckets[i].tokens > 0 {
+			at = r.buckets[i].began
+		}
+		newer += r.buckets[i].tokens
+	}
+	return at
 }

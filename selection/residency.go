@@ -172,7 +172,7 @@ func (c *replicaCache) publish() {
 	c.sure.Store(z.sure)
 	c.full.Store(c.recency.full())
 	c.inUse.Store(c.recency.pinned)
-	c.edge.Store(z.next)
+	c.edge.Store(c.recency.edge())
 }
 
 // horizon returns what publish stored last.

@@ -59,7 +59,6 @@ type horizon struct {
 	oldest uint32 // remembered at all
 	maybe  uint32
 	sure   uint32
-	next   int64 // when what is evicted next was used last; publish alone knows it
 }
 
 func (z horizon) level(h *holder) level {
